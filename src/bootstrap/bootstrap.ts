@@ -103,8 +103,7 @@ export async function bootstrap<F extends AppFactory>(
 }
 
 /**
- * Disables the check of the admin token in a worker. Workers have no admin listener and do not get
- * the token.
+ * Skips the admin token check in a worker. Workers have no admin listener and do not get the token.
  */
 function withoutToken(options: ClusterOptions): ClusterOptions {
   return { ...options, admin: { port: '0', ...options.admin, token: false } };

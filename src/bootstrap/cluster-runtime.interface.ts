@@ -8,14 +8,14 @@ import type {
 } from '../contract/snapshot/types.js';
 
 /**
- * Creates the app by any function of `NestFactory`. Must not call `listen()`, because `bootstrap()`
+ * Creates the app with any `NestFactory` function. Must not call `listen()`, because `bootstrap()`
  * calls it. Runs in workers and with `workers: 0`, never in the primary.
  */
 export type CreateApp<App extends INestApplicationContext = INestApplication> = (
   context: CreateAppContext,
 ) => Promise<App> | App;
 
-/** A module that exports a function to create the app, as `createApp` or as default. */
+/** A module whose `createApp` export or default export creates the app. */
 export type CreateAppModule =
   | { readonly createApp: CreateApp<INestApplicationContext> }
   | { readonly default: CreateApp<INestApplicationContext> };
@@ -54,9 +54,9 @@ export interface PrimaryRuntime {
   snapshot(): ClusterSnapshot;
   /**
    * Replaces all workers with workers of the release that is now on disk, one slot at a time and
-   * without downtime. An old worker drains only after its new worker has been ready for a second and
-   * is healthy. If a new worker fails before that, the old release keeps serving, and the result
-   * contains the reason. Resolves before the observation of the new release (`reload.observeMs`).
+   * without downtime. An old worker drains only after its replacement has been ready for a second
+   * and is healthy. If a new worker fails before that, the old release keeps serving, and the
+   * result contains the reason. Resolves before the new release is observed (`reload.observeMs`).
    * During a reload, a second call returns the result of that reload.
    */
   reload(): Promise<ReloadResult>;

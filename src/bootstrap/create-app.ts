@@ -7,9 +7,9 @@ import type { AppFactory, CreateApp, CreateAppContext } from './cluster-runtime.
 type Exports = Readonly<Record<string, unknown>>;
 
 /**
- * Creates the app by the function passed to `bootstrap()`, or by the module that it returns.
+ * Creates the app with the function passed to `bootstrap()`, or with the module it returns.
  *
- * @throws ClusterConfigurationError for any other result. Does not catch errors of the function.
+ * @throws ClusterConfigurationError for any other result. Does not catch the function's errors.
  */
 export async function createAppBy(
   createApp: AppFactory,

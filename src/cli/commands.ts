@@ -260,7 +260,7 @@ async function showStack(slot: number, { cluster, json }: Options): Promise<void
 
 function linesOf({ slot, pid, blockedForMs, requests, frames, problem }: WorkerStack): string[] {
   const worker = `worker=${slot} pid=${pid}`;
-  // With a problem, the frames and requests are unknown.
+  // A problem leaves the frames and requests unknown.
   if (problem !== null) return [`${worker} has no stack to show: ${oneLine(problem)}`];
   const idle = frames.length > 0 ? 'running, not blocked' : 'idle';
   const state =

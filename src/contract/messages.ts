@@ -54,7 +54,7 @@ export interface BlockedRequest {
   readonly forMs: number;
 }
 
-/** A watchdog's report about the blocked event loop of its worker. */
+/** A watchdog's report that its worker's event loop is blocked. */
 export interface BlockReport {
   /** How long the event loop had been blocked at the time of the report, in ms. */
   readonly forMs: number;
@@ -94,7 +94,7 @@ const load = {
   requests: count,
   /** Number of open connections that have served a response. Their clients can be asked to reconnect. */
   connections: count,
-  /** Share of the time in which the event loop was busy, 0..1. */
+  /** Share of time that the event loop was busy, 0..1. */
   utilization: amount,
 };
 
@@ -138,7 +138,7 @@ const FROM_WORKER = {
   checked: { healthy: as<boolean>(), detail: as<string | null>() },
   verified: { error: as<ErrorReport | null>() },
   load,
-  /** The worker received a signal to end. `closed`: it received no signal, but its app closes itself. */
+  /** The worker is ending: it received a signal or, with `closed`, its app closes itself. */
   leaving: { closed: flag },
   /** Hands over an idle connection, so that another worker serves it. The handle comes with this message. */
   connection: {},
@@ -153,7 +153,7 @@ const FROM_WORKER = {
   leads: { seq: count },
   /** The worker no longer leads. It begins no job that is due after `at` (ms of the machine's clock). */
   resigned: { at: amount },
-  /** A job has begun, which must run only once in the life of the cluster. */
+  /** A job that must run only once in the life of the cluster has begun. */
   'job-begun': { job: as<string>() },
 
   'reload-request': { id: count },
@@ -214,9 +214,9 @@ interface FromPrimary {
   /** Check that a thread can load all its tasks. */
   verify: {};
   /**
-   * Be the leader until `until`. Times are in ms of the machine's monotonic clock. Jobs that were due
-   * before `since` belong to an earlier leader; it is `undefined` if no worker led before. `done`:
-   * jobs that must run only once and have already begun.
+   * Be the leader until `until`. Times are in ms of the machine's monotonic clock. Jobs that were
+   * due before `since` belong to an earlier leader; `since` is `undefined` if there was none.
+   * `done`: jobs that must run only once and have already begun.
    */
   lead: { seq: number; until: number; since?: number | undefined; done: readonly string[] };
   'report-load': {};

@@ -4,7 +4,7 @@ import type { ResolvedClusterOptions } from '../contract/options/resolve.js';
 import { ownFile } from '../contract/process/own-file.js';
 import type { ClusterSnapshot, FailureCause } from '../contract/snapshot/types.js';
 
-/** The answer of `GET /v1/status`. */
+/** The answer to `GET /v1/status`. */
 export type ClusterStatus = ReturnType<ReturnType<typeof statusOf>>;
 
 export type ClusterReport = ReturnType<typeof clusterReport>;

@@ -40,7 +40,7 @@ export interface ControlledCluster {
 }
 
 interface Call {
-  /** The slot in the path, which may not exist in the cluster. `NaN` if the path has no slot. */
+  /** The slot in the path; the cluster may not have it. `NaN` if the path has no slot. */
   readonly slot: number;
   readonly query: URLSearchParams;
   /** The request's body, parsed as JSON. `undefined` without a body. */
@@ -60,7 +60,7 @@ export class ControlServer {
   end!: (exitCode: number) => void;
   readonly #ended = new Promise<number>((resolve) => (this.end = resolve));
   readonly #routes: ReadonlyMap<string, Handler>;
-  // An import of node:http would call its getters, and one of them loads a WebSocket client.
+  // Importing node:http would call its getters, one of which loads a WebSocket client.
   readonly #http: Server = process
     .getBuiltinModule('node:http')
     .createServer((request, response) => void this.#onRequest(request, response));
@@ -132,7 +132,7 @@ function routesOf(
       const { workers: wanted } = Object(body) as { readonly workers: number };
       checkWorkerCount(wanted);
       const { desired: from } = cluster.snapshot();
-      // Fewer are ready than desired if new workers have failed.
+      // If new workers have failed, fewer are ready than desired.
       const { desired, ready } = await cluster.scale(wanted, REASON);
       return { from, workers: desired, ready };
     },

@@ -112,7 +112,7 @@ export class ControlSocket {
     server.on('error', () => {}); // without a free descriptor, the server accepts later
     chmodSync(path, 0o600); // some systems ignore the umask for sockets
     this.#listening = { path, server };
-    // Removes the sockets left behind by killed primaries. Connecting to a live one would make it load node:http.
+    // Removes sockets of killed primaries. Connecting to a live primary would make it load node:http.
     if (this.options.control?.path === undefined) {
       void listeningSockets(dirname(path), (pid) => !isAlive(pid)).catch(() => {});
     }

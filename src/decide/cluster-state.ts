@@ -12,10 +12,10 @@ import type { FailureHistory } from './policies/failure.policy.js';
 import type { BootErrors } from './worker/worker-actions.js';
 import type { Leadership } from './leadership.js';
 
-/** The id of a worker: the number of its fork, unique in the life of the primary. */
+/** A worker's id: the number of its fork, unique in the primary's lifetime. */
 export type WorkerId = number;
 
-/** An immutable map of workers by their id, oldest first. */
+/** An immutable map of workers by id, oldest first. */
 export class WorkerMap {
   constructor(private readonly list: readonly Worker[] = []) {}
 
@@ -88,7 +88,7 @@ interface AnyWorker {
   /** Whether the worker's inspector may be open. If so, its start and its heartbeat have no time limit. */
   readonly debugged: boolean;
   readonly ping: { readonly seq: number; readonly sentAt: number } | undefined;
-  /** The watchdog's report about the event loop, while it is blocked. */
+  /** The watchdog's report while the event loop is blocked. */
   readonly block: { readonly report: BlockReport; readonly since: number } | undefined;
   readonly error: ErrorReport | null;
   /** The request whose error ends the worker, or else the requests that were in flight. */
@@ -234,7 +234,7 @@ export interface ClusterState {
   readonly forks: number;
   readonly timers: ReadonlyMap<string, Timer>;
 
-  /** The release for a new slot. The last completed reload set it. */
+  /** The release for a new slot, set by the last completed reload. */
   readonly release: Release;
   /** The release before `release`, while `release` is observed after a reload. */
   readonly previous: Release | undefined;
@@ -260,7 +260,7 @@ export interface ClusterState {
   readonly everReady: boolean;
   /** `minReady` as reported by the worker that became ready last. */
   readonly minReady: ClusterSnapshot['minReady'];
-  /** Whether the warning about a too low soft memory limit was logged. */
+  /** Whether a warning said that the soft memory limit is too low. */
   readonly warnedOfLimit: boolean;
 
   readonly pings: number;
@@ -278,7 +278,7 @@ export function wantedSlots({ slots, desired }: ClusterState): readonly Slot[] {
   return slots.slice(0, desired);
 }
 
-/** Slots whose worker runs another release, and empty slots whose next worker would run another release. */
+/** Slots whose worker runs another release, and empty slots whose next worker would. */
 export function slotsOfOtherReleases(
   state: ClusterState,
   { generation }: Release,

@@ -3,7 +3,7 @@ import type { PrimaryMessage } from '../contract/messages.js';
 import type { ReloadResult, RestartResult } from '../contract/snapshot/types.js';
 import type { Release, Requester, Served, Timer, WorkerId } from './cluster-state.js';
 
-/** An action that the core decided on. The supervisor carries effects out in their order. */
+/** An action that the core decided on. The supervisor carries out effects in order. */
 export type Effect =
   | {
       readonly type: 'fork';
@@ -47,7 +47,7 @@ export type Answer =
   /** The new workers would have no socket to listen on. */
   | { readonly type: 'scale-refused'; readonly error: Error };
 
-/** An event of the cluster. It has the worker's id, which the supervisor replaces with a `WorkerIdentity`. */
+/** A cluster event with the worker's id, which the supervisor replaces with a `WorkerIdentity`. */
 export type Emit = {
   [N in ClusterEventName]: {
     readonly type: 'emit';

@@ -57,14 +57,14 @@ export type WorkerEvent =
   | { readonly type: 'channel-error'; readonly error: ErrorReport }
   /** An invalid message was read, or a write failed. */
   | { readonly type: 'channel-broken'; readonly error: ErrorReport }
-  /** The worker's first message has another version of the protocol. */
+  /** The worker's first message has another protocol version. */
   | { readonly type: 'foreign-version'; readonly version: number }
   | (Extract<WorkerMessage, { type: 'ready' }> & { readonly residentBytes: number })
   | Extract<WorkerMessage, { type: Reported }>
   | { readonly type: 'drained'; readonly report: DrainReport }
   | { readonly type: WorkerTimer };
 
-/** The messages of workers that reach the core unchanged. */
+/** Worker messages that reach the core unchanged. */
 type Reported =
   | 'boot-failed'
   | 'fatal'

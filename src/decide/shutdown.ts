@@ -68,7 +68,7 @@ export function sendReleased(step: Step): void {
 
 function begin(step: Step, exitCode: number, signal: NodeJS.Signals): void {
   step.set({ shutdown: { phase: 'draining', exitCode, signal } });
-  // Workers keep listening during the lame duck time.
+  // Workers still listen during the lame-duck period.
   step.arm({ type: 'lame-duck-over' }, step.options.shutdown.lameDuckMs);
   for (const { index } of step.state.slots) step.disarm({ type: 'start-due', slot: index });
   cancelReplacements(step);

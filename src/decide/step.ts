@@ -74,7 +74,7 @@ export class Step {
     this.set({ workers: this.#state.workers.with(worker) });
   }
 
-  /** Changes fields of a worker other than its state. */
+  /** Changes a worker's fields, except its state. */
   change<W extends Worker>(worker: W, changes: Changes<W>): W {
     const changed = { ...(this.worker(worker.id) as W), ...changes };
     this.enter(changed);

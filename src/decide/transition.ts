@@ -28,7 +28,7 @@ import * as start from './worker/worker-actions.js';
 /** The new state of the cluster, and the effects to carry out. */
 export interface Transition {
   readonly state: ClusterState;
-  /** The effects, in the order in which to carry them out. */
+  /** In the order in which to carry them out. */
   readonly effects: readonly Effect[];
 }
 
@@ -134,7 +134,7 @@ function always<T extends WorkerEvent['type']>(handler: Handler<Worker, T>): Row
   return { starting: handler, ready: handler, draining: handler };
 }
 
-/** The handler of each event of a worker, by the worker's state. */
+/** The handlers of worker events, by worker state. */
 const HANDLERS: { readonly [T in WorkerEvent['type']]: Row<T> } = {
   ready: { starting: life.becomeReady, ready: nothing, draining: start.drainAfterAll },
   'boot-failed': always(life.noteBootFailure),

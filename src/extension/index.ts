@@ -16,18 +16,18 @@ export {
 export type { Task } from '../offload/run/runner.interface.js';
 export type { TaskError } from '../offload/task/task-error.js';
 
-/** The parts of this process that the packages `@nestjs-cluster/*` use. Other packages must not rely on them. */
+/** The parts of this process that `@nestjs-cluster/*` packages use. Other packages must not rely on them. */
 export interface Extension {
   readonly identity: WorkerIdentity;
   /** The desired number of worker processes. */
   readonly workers: number;
   /**
-   * Finds a package's thread, which runs `dist/thread.cjs` of the package in the primary.
+   * Finds a package's thread, which runs the package's `dist/thread.cjs` in the primary.
    *
    * @param name begins with `@nestjs-cluster/`.
-   * @returns a function that asks the primary for the path of the thread's socket. The first call in
-   *   the cluster starts the thread. The promise rejects if the thread cannot run. `undefined` without
-   *   a primary.
+   * @returns a function that asks the primary for the path of the thread's socket. The first call
+   *   in the cluster starts the thread. The promise rejects if the thread cannot run. `undefined`
+   *   without a primary.
    */
   thread(name: string): (() => Promise<string>) | undefined;
   /**
@@ -37,7 +37,7 @@ export interface Extension {
    * @param leave asks one client to leave.
    */
   onDrain<T>(present: () => readonly T[], leave: (one: T) => void): void;
-  /** Sets a function that returns whether a drain must wait. Only work begun before `before` counts (monotonic ms). */
+  /** Sets a function that returns whether a drain must wait. Only work begun before `before` (monotonic ms) counts. */
   onDrainTasks(pending: (before: number) => boolean): void;
   /** Adds metrics if the app has `/metrics`. */
   metrics(contribution: MetricsContribution): void;

@@ -48,8 +48,8 @@ const PROVIDERS: Provider[] = [
 ];
 
 /**
- * Adds `/health` and `/metrics` for the whole cluster to an app, and makes `ClusterService` and the
- * health indicators injectable in all modules. Without `bootstrap()`, all report this process only.
+ * Adds the whole cluster's `/health` and `/metrics` to an app, and makes `ClusterService` and the
+ * health indicators injectable in all modules. Without `bootstrap()`, they see one process.
  */
 @Module({
   // Used only for `imports: [ClusterModule]`. The providers of a dynamic module replace it.
@@ -134,7 +134,7 @@ export class ClusterModule
     await this.offload.close();
   }
 
-  /** Starts the measurements of this process and its health checks. */
+  /** Starts this process's measurements and health checks. */
   async #prepare(): Promise<void> {
     const { health, metrics } = this.options;
     // One message lists the missing packages of both.

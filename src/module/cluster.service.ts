@@ -22,11 +22,11 @@ export class ClusterService {
   }
 
   /**
-   * Whether this process is the leader, which does the work that only one process at a time may do.
-   * The leader is the worker that has been ready longest, not counting workers that drain. Check this
-   * right before you begin such work, because a worker that is blocked for 0.9 s loses the lead. The
-   * first read only asks the primary and returns `false`, so read the property once in a hook such as
-   * `onModuleInit()`. Without workers it is always `true`.
+   * Whether this process is the leader, which does work that only one process may do at a time. The
+   * leader is the worker that has been ready longest, not counting draining workers. Check this
+   * right before you begin such work, because a worker that is blocked for 0.9 s loses the lead.
+   * The first read only asks the primary and returns `false`, so read the property once in a hook
+   * such as `onModuleInit()`. Without workers it is always `true`.
    */
   get isLeader(): boolean {
     return this.link.leaderRole.leads;
@@ -51,10 +51,10 @@ export class ClusterService {
   }
 
   /**
-   * Changes the number of workers as {@link PrimaryRuntime.scale} does.
+   * Sets the number of workers as {@link PrimaryRuntime.scale} does.
    *
    * @param workers 1..256.
-   * @throws ClusterConfigurationError for another number, ClusterNoPrimaryError without a primary.
+   * @throws ClusterConfigurationError for any other number, ClusterNoPrimaryError without primary.
    */
   scale(workers: number): Promise<ClusterSnapshot> {
     return this.link.scale(workers);
@@ -62,10 +62,10 @@ export class ClusterService {
 
   /**
    * Replaces one worker as {@link PrimaryRuntime.restart} does. A worker that restarts its own slot
-   * gets the result before it drains, so a request handler may await the result.
+   * gets the result before it drains, so a request handler may await it.
    *
    * @param slot 0..255.
-   * @throws ClusterConfigurationError for another number, ClusterNoPrimaryError without a primary.
+   * @throws ClusterConfigurationError for any other number, ClusterNoPrimaryError without primary.
    */
   restart(slot: number): Promise<RestartResult> {
     return this.link.restart(slot);

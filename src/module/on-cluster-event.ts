@@ -15,9 +15,9 @@ interface EventMethod {
 }
 
 /**
- * Decorator for a method of a provider or controller, which is called in every worker for each cluster
- * event named `event`. A worker that does not read its IPC channel in time misses
- * events, so do not use events for exact counts. Errors that the method throws are logged.
+ * Decorates a provider or controller method. Every worker calls it for each cluster event named
+ * `event`. A worker that does not read its IPC channel in time misses events, so do not use events
+ * for exact counts. Errors that the method throws are logged.
  */
 export function OnClusterEvent<N extends ClusterEventName>(event: N) {
   return <M extends (event: ClusterEventMap[N]) => unknown>(

@@ -152,7 +152,7 @@ function isAlone(each: unknown): boolean {
 
 const CHECKS: readonly Check[] = [scheduledJobs, throttler, cache, socketIo];
 
-/** Ignores errors of a check, because the app may have an unexpected version of a library. */
+/** Ignores a check's errors, because the app may have an unexpected version of a library. */
 export function findingsOf(app: AppView): Finding[] {
   return CHECKS.flatMap(({ find, ...finding }) => {
     try {
@@ -224,7 +224,7 @@ function classOf(value: unknown): string {
   return typeof name === 'string' ? name.replace(/\$\d+$/, '') : '';
 }
 
-/** The value at a path of properties. `undefined` if a property on the path is missing. */
+/** The value at a property path. `undefined` if a property on the path is missing. */
 function at(value: unknown, ...path: (string | symbol)[]): unknown {
   return path.reduce<unknown>(
     (inner, key) =>

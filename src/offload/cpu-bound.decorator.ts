@@ -16,7 +16,7 @@ export interface CpuBoundDefinition {
   readonly body: Method;
   /** Absolute path of the file that declares the class. `undefined` for evaluated code without a file. */
   readonly file: string | undefined;
-  /** The functions that offload calls, by instance. Calls of other instances run directly, as in a unit test. */
+  /** The functions that offload calls, by instance. Calls on other instances run directly, as in a unit test. */
   readonly offloaded: WeakMap<object, (args: unknown[]) => unknown>;
 }
 

@@ -54,8 +54,8 @@ export class TaskAbortedException extends HttpException {
 }
 
 /**
- * The thread died during a `@CpuBound()` call. Status 500. Causes are an uncaught error, lack of memory
- * (`cause.code` is `ERR_WORKER_OUT_OF_MEMORY`) and `process.exit()`.
+ * The thread died during a `@CpuBound()` call. Status 500. Caused by an uncaught error, lack of
+ * memory (`cause.code` is `ERR_WORKER_OUT_OF_MEMORY`) or `process.exit()`.
  */
 export class ThreadLostException extends InternalServerErrorException {
   constructor(

@@ -41,7 +41,7 @@ const INJECTED_PROPERTIES = 'self:properties_metadata';
 const ROUTE_ARGUMENTS = '__routeArguments__';
 const SSE = '__sse__';
 
-/** The values of these decorators cannot be cloned. Nest's metadata keys start with a decorator's index here. */
+/** Values of these decorators cannot be cloned. Nest's metadata keys start with an index into this list. */
 const OF_THE_CONNECTION = ['@Req()', '@Res()', '@Next()'] as const;
 
 @Injectable()
@@ -94,7 +94,7 @@ function isInjected(type: Type): boolean {
   return type.length > 0 || lists.some((list) => (list?.length ?? 0) > 0);
 }
 
-/** Messages about methods with the same name, because metrics could not distinguish them. */
+/** Messages about methods with the same name, which metrics could not distinguish. */
 function namesakes(found: readonly Found[]): string[] {
   const byName = new Map(found.map(({ name, definition }) => [name, definition]));
   return found
@@ -169,7 +169,7 @@ function refusalOfFile({ name, definition, mainFile }: Subject): string | undefi
 function connectionParameter({ type, definition }: Subject): string | undefined {
   const parameters = Reflect.getMetadata(ROUTE_ARGUMENTS, type, definition.method) as
     Record<string, unknown> | undefined;
-  // Keys are `number:index`. Keys of custom decorators start with a text.
+  // Keys are `number:index`. Keys of custom decorators start with text.
   const kinds = Object.keys(parameters ?? {}).map(
     (key) => OF_THE_CONNECTION[Number(key.split(':')[0])],
   );

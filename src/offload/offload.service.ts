@@ -274,7 +274,7 @@ function inlineRunner(methods: readonly Found[], calls: Calls): Runner {
   };
 }
 
-/** The resolved path of the main file, as Node has imported it. */
+/** The resolved path of the main file, as Node imported it. */
 function mainFile(): string | undefined {
   try {
     // resolve() also handles `node dist/main` and `node dist`.

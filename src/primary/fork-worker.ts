@@ -25,7 +25,7 @@ export type ProcessEvent =
   | { readonly type: 'channel-broken'; readonly error: unknown }
   | { readonly type: 'exit'; readonly exit: ProcessExit };
 
-/** How long `exit` is delayed, because a dead worker's messages may be read after its exit. */
+/** Delays `exit`, because a dead worker's messages may be read after its exit. */
 const LAST_WORDS_MS = 200;
 
 /** The worker's descriptor for the watchdog's pipe, after the three streams and Node's channel. */
@@ -77,7 +77,7 @@ function fork(
     exec: release.script,
     cwd: release.cwd,
     execArgv,
-    // Node adds 1 to the primary's inspector port for each worker. From 0 (any port) it would refuse port 1.
+    // Node adds 1 to the primary's inspector port for each worker. From 0 (any port), it would refuse port 1.
     ...(process.debugPort === 0 && { inspectPort: 0 }),
     // The streams are inherited. With pipes, a primary that reads too slowly would block its workers.
     stdio: [
@@ -176,7 +176,7 @@ export function readLines(pipe: Readable, report: (message: unknown) => void): v
   pipe.on('error', () => {});
 }
 
-/** @returns `undefined` for a text that is not JSON, and for `null`. */
+/** @returns `undefined` for text that is not JSON, and for `null`. */
 function parseLine(text: string): unknown {
   try {
     return (JSON.parse(text) as unknown) ?? undefined;

@@ -11,7 +11,7 @@ interface WriteRequest {
   oncomplete?: (this: unknown, status: number, ...rest: unknown[]) => unknown;
 }
 
-/** Errors of writes to a closed channel. Ignored, because the worker's exit follows. */
+/** Write errors on a closed channel. Ignored, because the worker's exit follows. */
 const ENDED: ReadonlySet<string> = new Set(['EPIPE', 'ECONNRESET', 'ECANCELED']);
 
 /**
@@ -43,7 +43,7 @@ export function guardChannel(child: ChildProcess, broken: (error: unknown) => vo
   // If Node lacks these internals, a hostile worker can end the primary, as with plain node:cluster.
   if (typeof handle?.onread === 'function') handle.onread = guarded(handle.onread);
   if (typeof handle?.writeUtf8String === 'function') watchWrites(handle, broken);
-  // Guards only Node's internal messages. Errors of the user's own listeners stay visible.
+  // Guards only Node's internal messages. Errors in the user's own listeners stay visible.
   const emit = child.emit.bind(child) as (event: string | symbol, ...args: unknown[]) => boolean;
   const emitGuarded = guarded(emit);
   child.emit = (event: string | symbol, ...args: unknown[]) =>

@@ -30,7 +30,7 @@ type AnswerTo<T extends Answer['type']> = Answer & { readonly type: T };
 export class Inspections {
   readonly #asked = new Map<number, { worker: WorkerHandle; settle(answer?: Answer): void }>();
   readonly #recorded = new Set<WorkerHandle>();
-  /** When a worker of each slot was last profiled for exceeding the soft limit, in monotonic ms. */
+  /** When each slot's worker was last profiled for exceeding the soft limit, in monotonic ms. */
   readonly #profiledAt = new Map<number, number>();
   readonly #kept: string[] = [];
   #last = 0;
@@ -63,7 +63,7 @@ export class Inspections {
     this.#recorded.add(worker);
     try {
       const to = newFile(worker, recording.kind);
-      // A recording takes long, so a stopped process is detected first.
+      // A recording is slow, so a stopped process is detected first.
       if ((await this.#stackOf(worker)) === undefined) throw silent(worker, STOPPED);
       const timeoutMs = recording.seconds * 1_000 + GRACE_MS;
       const request = { type: 'record', id: this.#nextId(), to, ...recording } as const;
@@ -95,7 +95,7 @@ export class Inspections {
     }
   }
 
-  /** Handles an answer of a worker's watchdog. The answer to an earlier request is ignored. */
+  /** Handles an answer from a worker's watchdog. Ignores one to an earlier request. */
   answered(answer: Answer): void {
     this.#asked.get(answer.id)?.settle(answer);
   }
@@ -144,7 +144,7 @@ export class Inspections {
 function newFile({ identity: { slot, pid } }: WorkerHandle, kind: RecordingKind): string {
   const directory = ownTemporaryDirectory();
   const time = new Date().toISOString().replaceAll(/[-:.]/g, '');
-  // The developer tools of browsers open files named .cpuprofile and .heapprofile.
+  // Browser developer tools open files named .cpuprofile and .heapprofile.
   const file = join(directory, `worker-${slot}-pid-${pid}-${time}.${kind.replace('-', '')}`);
   try {
     claimDirectory(directory);

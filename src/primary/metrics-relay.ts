@@ -11,8 +11,8 @@ interface LastMetrics {
 }
 
 /**
- * Relays metrics between workers. The primary keeps the last body of each worker, and for each slot
- * the summed counts of its ended workers. The process that asks for the metrics merges the bodies.
+ * Relays metrics between workers. The primary keeps each worker's last body, and for each slot the
+ * summed counts of its ended workers. The process that asks for the metrics merges the bodies.
  */
 export class MetricsRelay {
   readonly #last = new WeakMap<WorkerHandle, LastMetrics>();
@@ -20,7 +20,7 @@ export class MetricsRelay {
   readonly #asked = new WeakMap<WorkerHandle, () => void>();
   /** The running collection of all workers' metrics. Concurrent requests share it. */
   #collection: Promise<CollectedMetrics> | undefined;
-  /** The sums of the metrics of each slot's ended workers. */
+  /** Per slot, the summed metrics of its ended workers. */
   readonly #retired = new Map<number, string>();
 
   constructor(private readonly table: Pick<WorkerTable, 'workers' | 'snapshot'>) {}

@@ -7,7 +7,7 @@ import type { EmitEvent } from '../contract/log/events.js';
 import type { PackageThreadData } from '../extension/package-thread.js';
 import { NO_FAILURES, recordFailure, restartDelayMs } from '../decide/policies/failure.policy.js';
 
-/** The threads that the primary runs for packages `@nestjs-cluster/*`. A worker can request a package, never a file. */
+/** The threads that the primary runs for `@nestjs-cluster/*` packages. A worker can request a package, never a file. */
 export class PackageThreads {
   readonly #threads = new Map<string, PackageThread>();
 

@@ -5,16 +5,16 @@ import type { ProgramPaths, Release } from '../decide/cluster-state.js';
 export interface ProgramStart {
   /** As in `process.argv[1]`. */
   readonly script: string;
-  /** The kernel's path of the working directory, without symlinks. */
+  /** The kernel's path to the working directory, without symlinks. */
   readonly cwd: string;
-  /** The shell's path of the working directory, from the variable PWD, with symlinks. */
+  /** The shell's path to the working directory, from the variable PWD, with symlinks. */
   readonly pwd: string | undefined;
 }
 
 /**
- * The paths of the program as the user typed them, including symlinks. If a deploy points the symlink
- * `current` to a new directory, the next reload uses the script and the working directory there. A
- * worker that dies before the reload is replaced by a worker of its own release.
+ * The paths of the program as the user typed them, including symlinks. If a deploy points the
+ * symlink `current` to a new directory, the next reload uses the script and the working directory
+ * there. Before the reload, a dead worker is replaced by a worker of its own release.
  */
 export class Program {
   readonly #script: string;
@@ -47,7 +47,7 @@ export class Program {
   /**
    * Like {@link resolve}, but returns the error.
    *
-   * @param earlier a release. If it is given, only the existence of its files is checked.
+   * @param earlier a release. If given, only the existence of its files is checked.
    */
   find(earlier?: ProgramPaths): ProgramPaths | Error {
     if (earlier !== undefined) {

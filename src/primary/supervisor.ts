@@ -152,7 +152,7 @@ export class Supervisor {
     this.#handling = false;
   }
 
-  /** Runs `run`. Logs an error, so that the following inputs and effects are still handled. */
+  /** Calls `run`. Logs its error, so that later inputs and effects are still handled. */
   #guard(what: string, run: () => void): void {
     try {
       run();
@@ -241,14 +241,14 @@ export class Supervisor {
     }
   }
 
-  /** Profiles a worker that exceeds the soft memory limit, before it drains. */
+  /** Profiles a worker over the soft memory limit before it drains. */
   async #profileLarge({ cause, worker }: ClusterEventMap['worker-replacing']): Promise<void> {
     if (cause !== 'memory') return;
     const message = await this.inspections.profileLarge(worker.slot);
     if (message !== undefined) this.emit('warning', { message, worker });
   }
 
-  /** Makes sure that the new number of workers can listen, before the core decides. */
+  /** Before the core decides, makes sure that this many workers can listen. */
   #reserve(event: ClusterEvent & { readonly type: 'scale' }): ClusterEvent {
     if (this.#table.state.shutdown !== undefined) return event;
     try {

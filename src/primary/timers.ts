@@ -30,7 +30,7 @@ export class Timers {
 }
 
 function begin(timer: Timer, ms: number, action: () => void): () => void {
-  // The time limit of a worker must not run out while the primary is stopped.
+  // A worker's time limit must not expire while the primary is stopped.
   if ('worker' in timer) return afterRunning(ms, action);
   const timeout = setTimeout(action, ms);
   return () => clearTimeout(timeout);
@@ -40,8 +40,8 @@ function begin(timer: Timer, ms: number, action: () => void): () => void {
 export const SLICE_MS = 250;
 
 /**
- * Runs `action` after `ms`, not counting the time in which the machine, the process group or the
- * primary was stopped.
+ * Runs `action` after `ms`. Time while the machine, the process group or the primary is stopped
+ * does not count.
  *
  * @returns a function that cancels it.
  */
@@ -63,9 +63,9 @@ export function afterRunning(ms: number, action: () => void): () => void {
 }
 
 /**
- * The remaining time of a wait after one of its slices. If the slice ended late, the primary was
- * stopped (suspend, SIGSTOP, a blocked event loop), so only the planned length of the slice counts.
- * Messages that arrived during the stop may be unread, so at least one more slice follows.
+ * The time left in a wait after a slice. If the slice ended late, the primary was stopped (suspend,
+ * SIGSTOP, a blocked event loop), so only the slice's planned length counts. Messages that arrived
+ * during the stop may be unread, so at least one more slice follows.
  */
 function leftAfterSlice(leftMs: number, sliceMs: number, elapsedMs: number): number {
   if (elapsedMs <= sliceMs + SLICE_MS) return leftMs - elapsedMs;

@@ -38,8 +38,8 @@ function currentSituation(): HeapSituation {
 /** Node's options for a worker. The first `own` options belong to this package. */
 export function workerArguments(workers: number, script: string) {
   // The preload only reports why an app cannot be loaded. It may be missing from a bundle, and Node
-  // cannot read it in an archive of Yarn's Plug'n'Play. Threads of the worker load it again later,
-  // when the primary's release may be removed, so the preload comes from the worker's own release.
+  // cannot read it from a Yarn Plug'n'Play archive. The worker's threads load it again later, when
+  // the primary's release may be gone, so the preload comes from the worker's own release.
   const preload =
     process.versions['pnp'] === undefined
       ? ownFile('dist/programs/early-boot.cjs', script)
@@ -59,8 +59,8 @@ export function mayBeDebugged(
 }
 
 /**
- * The V8 flag for a heap size with which all workers fit into the container's memory limit; empty
- * if no flag is needed. By default V8 lets each worker grow as large as a single process may.
+ * The V8 flag for the heap size at which all workers fit in the container's memory limit; empty if
+ * no flag is needed. By default, V8 lets each worker grow as large as a lone process may.
  */
 export function heapArguments(
   workers: number,

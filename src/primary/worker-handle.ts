@@ -38,7 +38,7 @@ const UNRESPONSIVE_AFTER_MS = 2_000;
 
 export const NO_PID = 0;
 
-/** The part of Node's `Worker` that is used here. A failed fork has an implementation that does nothing. */
+/** The part of Node's `Worker` that is used here. A no-op implementation stands in for a failed fork. */
 export interface WorkerProcess {
   isConnected(): boolean;
   send(message: unknown, handle: never, callback: () => void): unknown;
@@ -60,7 +60,7 @@ export function isResponsive({ known }: Pick<WorkerHandle, 'known'>, now: number
 
 /** A worker's process: its channel and its reports. The core makes all decisions about it. */
 export class WorkerHandle {
-  /** Looks up the worker in the state of the core; `undefined` once it has exited. Set by `WorkerTable`. */
+  /** Looks up the worker in the core's state; `undefined` once it has exited. Set by `WorkerTable`. */
   known: () => Worker | undefined = () => undefined;
   /** When the worker last sent a message that proves that its event loop runs; monotonic ms. */
   seenAt: number | undefined;
@@ -70,9 +70,9 @@ export class WorkerHandle {
   /** Whether the worker was given the listening socket. A worker gets it only once. */
   hasSocket = false;
   wants: ReadonlySet<string> = new Set();
-  /** The number of dropped events since the last event that was sent. */
+  /** The number of events dropped since the last one sent. */
   #missed = 0;
-  /** The number of messages that are not written to the channel yet. */
+  /** The number of messages not yet written to the channel. */
   #unsent = 0;
   /** The connections to send to the worker. The first is being sent. */
   readonly #connections: ServerHandle[] = [];
@@ -116,7 +116,7 @@ export class WorkerHandle {
     });
   }
 
-  /** Sends a message. Drops it if the channel is closed. A congested channel sends only {@link DECISIVE} ones. */
+  /** Sends a message. A closed channel drops it. A congested one sends only {@link DECISIVE} messages. */
   send(message: PrimaryMessage, handle?: ServerHandle): void {
     if (!this.process.isConnected()) return;
     if (this.congested && !DECISIVE.has(message.type)) return;
@@ -166,7 +166,7 @@ export class WorkerHandle {
     this.stats = { ...this.stats, ...pick(stats, valid) };
   }
 
-  /** The values that the options `memory` and `recycle` limit. */
+  /** The values limited by the options `memory` and `recycle`. */
   reading(): Reading {
     const { residentMemoryBytes = 0, requestsTotal = 0 } = this.stats ?? {};
     // Measured from outside if possible, because a hung worker reports nothing.

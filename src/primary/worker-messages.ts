@@ -25,7 +25,7 @@ import type { WorkerTable } from './worker-table.js';
 /** Maximum number of different warnings; more are dropped and counted. Warnings with varying text would fill the log. */
 const MAX_WARNINGS = 100;
 
-/** The messages of the watchdog, which are sent even while the event loop is blocked. */
+/** The watchdog's messages, which are sent even while the event loop is blocked. */
 const BY_WATCHDOG: ReadonlySet<WorkerMessage['type']> = new Set([
   'blocked',
   'resumed',
@@ -78,7 +78,7 @@ export class WorkerMessages {
   #onMessage(id: WorkerId, worker: WorkerHandle, raw: unknown): ClusterEvent | undefined {
     const message = parseWorkerMessage(raw);
     if (message === undefined) return this.#onUnknown(id, worker, raw);
-    // A message of the watchdog does not prove that the event loop runs, except `resumed`.
+    // Of the watchdog's messages, only `resumed` proves that the event loop runs.
     if (message.type === 'resumed' || !BY_WATCHDOG.has(message.type)) {
       worker.seenAt = performance.now();
     }
@@ -199,7 +199,7 @@ export class WorkerMessages {
   }
 }
 
-/** Detects kills by the kernel's out-of-memory killer from the control group's counter. */
+/** Detects out-of-memory kills by the kernel, using the control group's counter. */
 export class OomWatch {
   #seen: number | undefined;
 

@@ -22,10 +22,10 @@ import type { Emit } from '../decide/effect.js';
 import type { Listening } from './listening/listening.js';
 import { isResponsive, type WorkerHandle } from './worker-handle.js';
 
-/** The only registry of worker processes. Maps the workers in the state of the core to their handles. */
+/** The only registry of worker processes. Maps the workers in the core's state to their handles. */
 export class WorkerTable {
   readonly #handles = new Map<WorkerId, WorkerHandle>();
-  /** Handles of the workers that were removed since the last change of the state. */
+  /** Handles of workers removed since the last state change. */
   readonly #gone = new Map<WorkerId, WorkerHandle>();
   /** For each slot, the summed counts of its exited workers. */
   readonly #ended = new Map<number, Partial<WorkerStats>>();
@@ -37,7 +37,7 @@ export class WorkerTable {
     readonly meter = new ProcessMeter(),
   ) {}
 
-  /** Stores the new state of the core, and drops the handles of removed workers. */
+  /** Stores the core's new state, and drops the handles of removed workers. */
   update(state: ClusterState): void {
     this.state = state;
     if (this.#gone.size > 0) this.#gone.clear();
@@ -60,12 +60,12 @@ export class WorkerTable {
     return handle;
   }
 
-  /** The handle of a worker, even if it was removed since the last change of the state. */
+  /** A worker's handle, even if the worker was removed since the last state change. */
   find(id: WorkerId): WorkerHandle | undefined {
     return this.#handles.get(id) ?? this.#gone.get(id);
   }
 
-  /** Returns an event of the core with the worker's identity in place of its number. */
+  /** Returns a core event with the worker's identity in place of its number. */
   identified({ event }: Emit): object {
     const { worker } = event as { readonly worker?: WorkerId };
     const identity = worker === undefined ? undefined : this.find(worker)?.identity;
@@ -109,7 +109,7 @@ export class WorkerTable {
     };
   }
 
-  /** One snapshot per process of the slot. A slot without a process has one snapshot too. */
+  /** One snapshot for each of the slot's processes. A slot without a process also has one. */
   #snapshotsOf(slot: Slot): WorkerSnapshot[] {
     const workers = workersOf(this.state, slot.index);
     const counts = this.#countsOf(slot);
@@ -162,9 +162,9 @@ function processSnapshot(worker: Worker | undefined, handle: WorkerHandle | unde
 }
 
 /**
- * The number of connections in the kernel's accept queues, by address. Queues on the same address are
- * added. An address is missing if its queue cannot be read: it has no TCP socket held by the primary,
- * or the system has no /proc.
+ * The number of connections in the kernel's accept queues, by address. Queues of the same address
+ * are summed. An address is missing if its queue cannot be read: the primary holds no TCP socket
+ * for it, or the system has no /proc.
  */
 export function acceptBacklog({ sockets }: Pick<Listening, 'sockets'>): Backlog[] {
   const lengths = queueLengths(sockets.flatMap(({ inode }) => inode ?? []));

@@ -1,13 +1,13 @@
 import type { SchedulerRegistry } from '@nestjs/schedule';
 
-/** `CronJob` of the package cron, in the version that @nestjs/schedule depends on. */
+/** `CronJob` of the cron package, in the version that @nestjs/schedule depends on. */
 export type CronJob = Parameters<SchedulerRegistry['addCronJob']>[1];
 
 /**
- * Makes the job run only at due times that this worker owns, once per due time. A direct call of
+ * Makes the job run only at due times that this worker owns, once per due time. A direct call to
  * `fireOnTick()` always runs the job.
  *
- * @param owns whether this worker owns a due time, given in ms as `Date.now()`.
+ * @param owns whether this worker owns a due time, in ms like `Date.now()`.
  */
 export function gateTicks(job: CronJob, owns: (due: number) => boolean): void {
   const run = job.fireOnTick.bind(job);

@@ -11,9 +11,9 @@ export { EveryWorker } from './scheduled-jobs.js';
 class ScheduledJobsModule {}
 
 /**
- * Runs each job of `@nestjs/schedule` in only one worker of the cluster: methods with `@Cron()`,
- * `@Interval()` or `@Timeout()`, and cron jobs added to the `SchedulerRegistry`. Jobs stay registered
- * in every worker. Import this module once, next to `ScheduleModule.forRoot()`.
+ * Runs each `@nestjs/schedule` job in only one worker. These jobs are methods with `@Cron()`,
+ * `@Interval()` or `@Timeout()`, and cron jobs added to the `SchedulerRegistry`. Jobs stay
+ * registered in every worker. Import this module once, next to `ScheduleModule.forRoot()`.
  */
 @Module({ imports: [ScheduledJobsModule] })
 export class ClusterScheduleModule {

@@ -108,7 +108,7 @@ export class LeaderJobs {
 
 const OUTCOMES = ['succeeded', 'failed'] as const;
 
-/** Maximum number of values of the label `job`, because an app may add any number. Further jobs share one label. */
+/** Maximum number of `job` label values, because an app may have any number of jobs. Others share one label. */
 const MAX_NAMES = 200;
 const OTHER = 'OTHER';
 

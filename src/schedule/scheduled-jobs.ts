@@ -28,7 +28,7 @@ export function EveryWorker(): MethodDecorator {
   return SetMetadata(EVERY_WORKER, true);
 }
 
-/** The kinds of jobs. The keys are metadata values of the decorators of @nestjs/schedule. */
+/** The kinds of jobs. The keys are metadata values of @nestjs/schedule's decorators. */
 const KINDS = { 1: 'cron', 2: 'timeout', 3: 'interval' } as const;
 
 type Method = (...args: unknown[]) => unknown;
@@ -46,7 +46,7 @@ interface Cron {
 export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
   readonly #logger = new Logger('ClusterScheduleModule');
   readonly #jobs = new LeaderJobs(() => this.#clusterLink.leaderRole);
-  /** The declared cron jobs, by the function passed to the package cron. */
+  /** The declared cron jobs, by the function passed to the cron package. */
   readonly #declared = new Map<unknown, Cron>();
   /** The functions of the jobs that run in every worker. */
   readonly #everywhere = new Set<unknown>();

@@ -40,11 +40,11 @@ const CORE = [
   'offload',
 ];
 const MOST_LINES = {
-  core: 17_939,
-  decide: 2_859,
+  core: 17_931,
+  decide: 2_858,
   observe: 1_576,
   offload: 2_044,
-  all: 19_627,
+  all: 19_619,
 };
 
 /** Files of the whole source, at most. This limit only falls. */
@@ -53,9 +53,9 @@ const MOST_FILES = 159;
 /** Lines of the `src` of each package in `packages/`, at most. These limits only fall. */
 const MOST_LINES_BESIDE: Readonly<Record<string, number>> = {
   shared: 2_968,
-  'socket.io': 522,
-  bullmq: 663,
-  tools: 2_873,
+  'socket.io': 521,
+  bullmq: 662,
+  tools: 2_872,
 };
 
 /** The entries of the core that a package may import: the public entries, and the entry for packages. */

@@ -13,7 +13,7 @@ export interface QueuedJob {
   readonly task: string;
   /** The job's state in BullMQ, such as `waiting`, `active`, `completed` or `failed`. */
   readonly state: string;
-  /** How often a consumer has started the job, including attempts ended by a kill or a drain. */
+  /** How many times the job has been started, including attempts ended by a kill or a drain. */
   readonly attempts: number;
   /** The result of a completed job. */
   readonly result?: unknown;
@@ -21,7 +21,7 @@ export interface QueuedJob {
   readonly error?: string;
 }
 
-/** Three attempts, with delays of 1 s and 2 s. Redis keeps the job for an hour after its end. */
+/** Three attempts, with delays of 1 s and 2 s. Redis keeps the job for an hour after it ends. */
 const DEFAULTS: JobsOptions = {
   attempts: 3,
   backoff: { type: 'exponential', delay: 1_000 },
@@ -43,10 +43,10 @@ export class ClusterQueues {
   /**
    * Runs a method later, at least once, on any machine that consumes the method's queue.
    *
-   * @param options options of a BullMQ job. By default the id is new, the job runs up to three times
-   *   if its method throws, and Redis keeps the job for an hour after its end.
+   * @param options BullMQ job options. By default the id is new, the job runs up to three times if
+   *   its method throws, and Redis keeps the job for an hour after it ends.
    * @returns the id of the job, for {@link job}.
-   * @throws TaskRejectedException (503) while Redis is unavailable, or if BullMQ rejects the options.
+   * @throws TaskRejectedException (503) if Redis is unavailable or BullMQ rejects the options.
    * @throws ClusterUncloneableError for arguments that cannot be cloned.
    * @throws ClusterConfigurationError for a method without a queue.
    */
@@ -83,8 +83,8 @@ export class ClusterQueues {
     const queue = this.runner.queues.get(name);
     if (queue === undefined) return undefined;
     try {
-      // Reads the state first, so that a job with the state `completed` has its result. An id without a
-      // state may be another key of BullMQ.
+      // Reads the state first, so that a `completed` job has its result. An id without a state may
+      // be another BullMQ key.
       const state = await queue.getJobState(own);
       const job = state === 'unknown' ? undefined : await queue.getJob(own);
       if (job === undefined) return undefined;

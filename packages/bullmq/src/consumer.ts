@@ -5,23 +5,23 @@ import type { ResolvedQueueOptions } from './options.js';
 import { decode, encode, type Given, type JobData, type Outcome } from './payload.js';
 import type { RedisLink } from './redis-link.js';
 
-/** How long a job stays locked after its consumer was killed, in ms. The next check gives it to another consumer. */
+/** How long a job stays locked after its consumer is killed, in ms. The next check gives it to another consumer. */
 const LOCK_MS = 10_000;
 const STALLED_CHECK_MS = 5_000;
 
 /** A job fails once it has lost more consumers than this, because it probably kills them. */
 const MAX_LOST_CONSUMERS = 3;
 
-/** How long a job that this release cannot run waits for another consumer, in ms. */
+/** Time a job waits for another consumer if this release cannot run it, in ms. */
 const GIVE_BACK_MS = 1_000;
 
-/** Maximum number of times that consumers start a job. After that it fails. */
+/** Maximum number of times a job is started. After that it fails. */
 const MAX_STARTS = 100;
 
-/** Maximum time for a process that exits to return its jobs to Redis, in ms. */
+/** Maximum time for an exiting process to return its jobs to Redis, in ms. */
 const CLOSE_MS = 500;
 
-/** The longest time of a timer. Jobs do not wait for a thread, because `concurrency` limits them. */
+/** The longest timer delay. Jobs do not wait for a thread, because `concurrency` limits them. */
 const NEVER_MS = 2 ** 31 - 1;
 
 export interface ConsumerSituation extends Pick<
@@ -60,7 +60,6 @@ export class Consumer extends Worker<JobData, string> {
     });
   }
 
-  /** The number of running jobs. */
   get runningJobs(): number {
     return this.#jobs.size;
   }
@@ -70,7 +69,7 @@ export class Consumer extends Worker<JobData, string> {
     if (this.situation.link.up) await super.pause();
   }
 
-  /** Returns running jobs to the queue: immediately, or when their locks expire if Redis is unavailable. */
+  /** Returns running jobs to the queue at once or, if Redis is unavailable, when their locks expire. */
   override async close(): Promise<void> {
     this.#isEnding = true;
     const returned = Promise.allSettled(

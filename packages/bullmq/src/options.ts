@@ -2,7 +2,7 @@ import type { RedisOptions } from 'ioredis';
 import { ClusterConfigurationError } from 'nestjs-cluster/bootstrap';
 import * as v from 'valibot';
 
-/** The address of Redis: options of ioredis, or `{ url }`. */
+/** The address of Redis: ioredis options, or `{ url }`. */
 export interface QueueConnection extends RedisOptions {
   readonly url?: string;
 }
@@ -16,7 +16,7 @@ export interface ClusterQueueOptions {
    * separated by commas) overrides this option. Default `true`.
    */
   readonly consume?: boolean | readonly string[] | undefined;
-  /** Maximum number of jobs of each queue that run in this process. Default: the number of its threads. */
+  /** Maximum number of concurrent jobs per queue in this process. Default: its number of threads. */
   readonly concurrency?: number | undefined;
   /** The prefix of all keys in Redis. Default `'bull'`, as in BullMQ. */
   readonly prefix?: string | undefined;
@@ -74,7 +74,7 @@ export function resolveQueueOptions(
   return { ...resolved, consume: check(consume, given, 'CLUSTER_CONSUME') };
 }
 
-/** @throws ClusterConfigurationError with each wrong key and the allowed values. Values seen may be passwords and are omitted. */
+/** @throws ClusterConfigurationError with each wrong key and the allowed values, not the given ones: they may be passwords. */
 function check<const T extends v.GenericSchema>(
   schema: T,
   input: unknown,
@@ -89,7 +89,7 @@ function check<const T extends v.GenericSchema>(
 }
 
 /**
- * The queues of the app that this process consumes.
+ * The app's queues that this process consumes.
  *
  * @throws ClusterConfigurationError for a queue that no method names.
  */

@@ -30,7 +30,7 @@ interface Pending {
 /** Sends calls to the consumers of their queues, and consumes queues. */
 @Injectable()
 export class QueueRunner implements RemoteRunner {
-  /** Not a `#` field, because nestjs-cluster finds BullMQ workers to drain in the fields of providers. */
+  /** Not a `#` field, because nestjs-cluster searches providers' fields for BullMQ workers to drain. */
   consumers: readonly Consumer[] = [];
   readonly #logger = new Logger('ClusterQueueModule');
   readonly queues = new Map<string, Queue>();
@@ -57,7 +57,7 @@ export class QueueRunner implements RemoteRunner {
     const link = (this.#link = new RedisLink(options.connection, this.#logger));
     await link.opened();
     for (const name of names) {
-      // Without skipMetasUpdate, BullMQ would write a key even to read.
+      // Without skipMetasUpdate, BullMQ writes a key even for reads.
       const skips = { skipVersionCheck: true, skipWaitingForReady: true, skipMetasUpdate: true };
       const queue = new Queue(name, { connection: link.commands, prefix, ...skips });
       queue.on('error', () => {}); // the link reports it
@@ -107,7 +107,7 @@ export class QueueRunner implements RemoteRunner {
     const { queue, name } = task as QueuedTask;
     const given = encode({ args, trace }, name);
     const id = randomUUID();
-    // Created before the job is added, because the job may end before Redis has confirmed it.
+    // Created before the job is added, because the job may end before Redis confirms it.
     const result = new Promise<string>((resolve, reject) => {
       this.#pending.set(id, { task: name, resolve, reject });
     });
@@ -122,7 +122,7 @@ export class QueueRunner implements RemoteRunner {
       if ('value' in outcome) return outcome.value;
       throw this.situation!.restoreError(outcome.error);
     } catch (error) {
-      // Removes a job that still waits. Redis may have added the job without confirming it.
+      // Removes the job if it is still waiting. Redis may have added it without confirming it.
       void this.queues
         .get(queue)!
         .remove(id)

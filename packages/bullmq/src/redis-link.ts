@@ -6,7 +6,7 @@ import type { ResolvedQueueOptions } from './options.js';
 /** Maximum time for a command if Redis hangs, in ms. While Redis is unavailable, commands fail immediately. */
 const COMMAND_TIMEOUT_MS = 5_000;
 
-/** Maximum wait for the first connection of a process to Redis, in ms. */
+/** Maximum wait for a process's first connection to Redis, in ms. */
 const FIRST_CONNECTION_MS = 1_000;
 
 const MAX_RETRY_MS = 1_000;
@@ -46,7 +46,7 @@ export class RedisLink {
     await once(this.commands, 'ready', { signal }).catch(() => {});
   }
 
-  /** @param more by default, commands wait for Redis, which BullMQ requires for blocking connections. */
+  /** @param more by default, commands wait for Redis, as BullMQ requires for blocking connections. */
   open(more: RedisOptions = { maxRetriesPerRequest: null }): Redis {
     const { url, ...connection } = this.connection;
     const retryStrategy = (times: number): number => Math.min(times * 100, MAX_RETRY_MS);

@@ -59,7 +59,7 @@ export function messageOf(thrown: unknown): string {
 }
 
 /**
- * Encodes a value for other workers. They get a copy as from `structuredClone()`.
+ * Encodes a value for other workers, to be copied as if by `structuredClone()`.
  *
  * @param what describes the value in the error message.
  * @throws ClusterSharedError if the value cannot be copied, or is too large.

@@ -15,15 +15,15 @@ const CLUSTER_SESSIONS = Symbol.for('nestjs-cluster.sessions');
 
 /**
  * Socket.IO for an app with several workers. Rooms, broadcasts and `fetchSockets()` reach the
- * clients of all workers, and each request of a client may reach any worker. Use it as
+ * clients of all workers, and a client's requests may reach any worker. Use it with
  * `app.useWebSocketAdapter(new ClusterIoAdapter(app))`.
  */
 export class ClusterIoAdapter extends IoAdapter {
   #channels: HubChannels | undefined;
 
   /**
-   * Called by Nest for each port of a gateway. `options.adapter` replaces this package's rooms and
-   * broadcasts; otherwise `options.connectionStateRecovery` has no effect.
+   * Nest calls this for each gateway port. `options.adapter` replaces this package's rooms and
+   * broadcasts. Without it, `options.connectionStateRecovery` has no effect.
    */
   override createIOServer(port: number, options?: ServerOptions): IoServer {
     const channels = (this.#channels ??= new HubChannels(hubOf()));

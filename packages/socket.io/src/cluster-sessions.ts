@@ -12,8 +12,8 @@ const MAX_WAIT_MS = 3_000;
 const LOST_MS = 2_000;
 
 /**
- * Lets each request of a client reach any worker, although a session stays in the memory of one
- * worker. The id of a session names that worker, its owner. Other workers relay requests to it.
+ * Lets a client's requests reach any worker, although its session stays in the memory of one
+ * worker. The session id names that worker, its owner. Other workers relay requests to it.
  */
 export function shareSessions(
   engine: Engine,

@@ -3,7 +3,6 @@ import type { Duplex } from 'node:stream';
 
 export type EngineRequest = IncomingMessage & { _query?: Readonly<Record<string, unknown>> };
 
-/** A client of Engine.IO. */
 export interface EngineClient {
   readonly transport: {
     readonly name: string;

@@ -25,8 +25,8 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
   ) {
     super(nsp, {});
     channels.join(channel, this.uid, {
-      // Runs one microtask later, like the continuation of `doPublish()`, to keep the order. This also
-      // keeps errors of `serverSideEmit()` listeners from the connection to the hub.
+      // Runs one microtask later, like the continuation of `doPublish()`, to keep the order. Errors
+      // of `serverSideEmit()` listeners thus do not reach the connection to the hub.
       said: (body) => {
         const message = decodeJson(body) as ClusterMessage;
         queueMicrotask(() => {
@@ -39,7 +39,7 @@ export class HubAdapter extends ClusterAdapterWithHeartbeat {
     });
   }
 
-  /** Does nothing: `joined()` calls `super.init()` later, when messages of other workers arrive. */
+  /** Does nothing: `joined()` calls `super.init()` later, once other workers' messages arrive. */
   override init(): void {}
 
   override close(): void {

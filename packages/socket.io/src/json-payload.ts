@@ -1,7 +1,7 @@
 import { deserialize, serialize } from 'node:v8';
 
 /**
- * Encodes data for clients of other workers in JSON, as for a client of this worker, with binary data
+ * Encodes data for other workers' clients as JSON, just as for this worker's own, with binary data
  * kept separately. `serialize()` alone would treat a `Date` or a `toJSON()` differently.
  */
 export function encodeJson(value: unknown): Buffer {

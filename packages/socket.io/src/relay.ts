@@ -89,7 +89,7 @@ export class Relay {
       owner.destroy();
     });
     owner.on('error', () => client.destroy());
-    // Node notices that the client has closed the connection only while it reads the client's data.
+    // Node detects a closed client connection only while reading the client's data.
     owner.on('close', () => client.end().resume());
     client.pipe(owner);
     owner.pipe(client);

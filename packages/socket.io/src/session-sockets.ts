@@ -10,7 +10,7 @@ import { RELEASE } from './relay.js';
 
 /** Serves the sessions of this worker. */
 export interface OwnSessions extends Pick<Engine, 'handleRequest' | 'handleUpgrade'> {
-  /** Answers the waiting poll of a session without losing data, because the worker that relays it exits. */
+  /** Answers a session's waiting poll without losing data, because the worker that relays it is exiting. */
   release(request: EngineRequest): void;
 }
 
@@ -44,7 +44,7 @@ export class SessionSockets {
 
   /**
    * @param sid text from the client.
-   * @returns the path of the socket of another worker; `undefined` if this worker serves the request.
+   * @returns the path of another worker's socket; `undefined` if this worker serves the request.
    */
   pathOf(sid: unknown): string | undefined {
     const owner = typeof sid === 'string' ? SESSION_ID.exec(sid)?.[1] : undefined;

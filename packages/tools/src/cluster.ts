@@ -12,7 +12,7 @@ import { resolveFromApp } from './resolve-from-app.js';
 /** A primary that does not answer within this time is treated as blocked or stopped. */
 const ANSWER_MS = 1_000;
 
-/** The parts of the answer of `GET /v1/status` that the tools use. */
+/** The parts of the `GET /v1/status` answer that the tools use. */
 export interface ClusterStatus extends Pick<ClusterSnapshot, 'primary'> {
   readonly name: string;
   readonly pid: number;

@@ -10,7 +10,7 @@ export class ToolError extends Error {
   }
 }
 
-/** Formats untrusted text as one line, without control characters for the terminal. */
+/** Formats untrusted text as one line, without terminal control characters. */
 export function oneLine(text: string): string {
   return stripVTControlCharacters(text).replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ');
 }

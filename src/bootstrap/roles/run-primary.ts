@@ -55,8 +55,8 @@ export async function runPrimary(
   // By default, V8's young generation grows during scrapes and never shrinks: a primary with two
   // workers then used 95 MB instead of 67 MB on Node 20.
   setFlagsFromString('--semi-space-growth-factor=1');
-  // An OpenTelemetry SDK may be preloaded in every process. The primary has no traces, and the workers
-  // need the ports that its SDK has opened.
+  // An OpenTelemetry SDK may be preloaded in every process. The primary has no traces, and its SDK
+  // has opened ports that the workers need.
   void endTelemetry(TELEMETRY_MS);
   const startedAt = performance.now();
   const { output, listeners, emit, tellAlso } = openEvents(options);

@@ -29,7 +29,7 @@ const NO_ADMIN_LISTENER =
 /**
  * Runs the app in this process, with the same address, endpoints and drain as in a cluster.
  *
- * @throws ClusterAddressError, and any error of creating the app.
+ * @throws ClusterAddressError, and any error in creating the app.
  */
 export function runStandalone(
   createApp: AppFactory,
@@ -92,7 +92,7 @@ class Standalone {
       (message, error) => log('warning', { message, error }),
       options.on,
     );
-    // Does not call the link's listeners: if one throws, the link warns again, without end.
+    // Skips the link's listeners: if one throws, the link warns again, in an endless loop.
     const logWarning = (message: string): void => {
       log('warning', { message });
       listeners.call('warning', { message });

@@ -31,7 +31,7 @@ export class ClusterConfigurationError extends ClusterError {
   readonly exitCode = 78;
 }
 
-/** Advice for the errors of bind(2) and listen(2) that a restart of the worker cannot fix. */
+/** Advice for bind(2) and listen(2) errors that restarting the worker cannot fix. */
 const REMEDIES: Readonly<Record<string, string>> = {
   EADDRINUSE:
     'the address is already in use (EADDRINUSE). Stop the process that holds it, or choose another port',

@@ -28,7 +28,7 @@ export function ownDirectory({ XDG_RUNTIME_DIR }: NodeJS.ProcessEnv = process.en
   return join(XDG_RUNTIME_DIR, 'nestjs-cluster');
 }
 
-/** The directory of this user in the system's temporary directory. It need not exist. */
+/** This user's directory in the system's temporary directory. It need not exist. */
 export function ownTemporaryDirectory(): string {
   return join(tmpdir(), `nestjs-cluster-${ownUid()}`);
 }
@@ -42,8 +42,8 @@ export function defaultSocketPath(name: string, pid: number, env?: NodeJS.Proces
 }
 
 /**
- * The name in the nearest package.json above a program, or else the name of the program's directory.
- * pm2 runs the app from its own script, and sets `pm_exec_path` to the script of the app.
+ * The name in the nearest package.json above a program, or else the name of the program's
+ * directory. pm2 runs the app from a script of pm2, and sets `pm_exec_path` to the app's script.
  */
 export function appName(script: string): string {
   const isOfPm2 = /\bProcessContainer\w*\.js$/.test(script);
@@ -78,10 +78,10 @@ export function cleanName(name: string): string {
 
 /**
  * Creates a directory that only this user can access and replace, or checks that an existing
- * directory is safe in this way.
+ * directory is as safe.
  *
  * @throws Error if the directory cannot be created, can be accessed or replaced by another user, or
- * is a link or a file.
+ *   is a link or a file.
  */
 export function claimDirectory(directory: string): void {
   try {

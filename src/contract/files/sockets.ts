@@ -14,8 +14,8 @@ export interface NamedSocket {
 const CONNECT_MS = 1_000;
 
 /**
- * Finds sockets with a listening process in a directory of this user. Removes the sockets
- * left behind by killed primaries.
+ * In a directory of this user, finds sockets with a listening process. Removes the sockets left
+ * behind by killed primaries.
  *
  * @param wanted selects sockets by the pid in their names.
  */
@@ -40,10 +40,10 @@ export function parseSocketName(path: string): NamedSocket | undefined {
 }
 
 /**
- * Removes the socket left behind at a path by a killed process.
+ * Removes the socket that a killed process left at a path.
  *
  * @throws Error with the code EADDRINUSE if another process listens there, or if the file is not a
- * socket of this user.
+ *   socket of this user.
  */
 export async function removeStaleSocket(path: string): Promise<void> {
   const stats = lstatSync(path, { throwIfNoEntry: false });

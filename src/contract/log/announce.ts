@@ -4,7 +4,7 @@ import { describeEvent } from './log.js';
 /** How long to wait for the other workers before the address is logged without them, in ms. */
 const LATE_MS = 5_000;
 
-/** Converts the two events that end a worker to `worker-exit`, which follows them. */
+/** Converts the two end-of-worker events to `worker-exit`, which follows them. */
 const EXITS: EventHandlers<ClusterEventMap['worker-exit']> = {
   'worker-died': ({ worker, cause, detail }) => ({ worker, cause, failed: true, detail }),
   'worker-stopped': ({ worker, cause, problem: detail }) => ({
@@ -17,8 +17,8 @@ const EXITS: EventHandlers<ClusterEventMap['worker-exit']> = {
 
 /**
  * Logs each event of a cluster, and then passes it to the listeners. Adds the events `started` and
- * `worker-exit`. A quiet log omits redundant lines. During startup, the line of `started` replaces
- * the lines of ready workers. A failed attempt to start a worker has one line. A reload has one line
+ * `worker-exit`. A quiet log omits redundant lines. During startup, the `started` line replaces the
+ * lines of ready workers. A failed attempt to start a worker gets one line. A reload gets one line
  * per slot, unless the old worker ended with a problem.
  */
 export class Announcer {
@@ -56,7 +56,7 @@ export class Announcer {
     if (started !== undefined) this.emit('started', started);
   };
 
-  /** Whether the line of an event is redundant. */
+  /** Whether an event's line is redundant. */
   readonly #repeats: EventHandlers<boolean> = {
     'worker-ready': ({ worker }) => this.#isStarting && !this.#failed.has(worker.slot),
     listening: () => this.#isStarting && this.#failed.size === 0,
@@ -109,7 +109,7 @@ export class Announcer {
     this.#late = undefined;
   }
 
-  /** Returns the event `started` when startup is complete, and `undefined` before and after. */
+  /** Returns the event `started` once, when startup is complete; otherwise `undefined`. */
   #started(): ClusterEventMap['started'] | undefined {
     if (!this.#isStarting || this.#listening === undefined) return undefined;
     const isWanted = (slot: number): boolean => slot < this.workers;

@@ -3,7 +3,7 @@ import { callSafely, type ErrorReport, reportError } from '../errors/error-repor
 import type { LinkEventListener } from '../snapshot/types.js';
 import type { ClusterEventListeners, ClusterEventName, EmitEvent } from './events.js';
 
-/** The event listeners of this process. An error of a listener is logged and does not end the process. */
+/** The event listeners of this process. A listener's error is logged and does not end the process. */
 export class EventListeners {
   readonly #listeners = new EventEmitter().setMaxListeners(0);
 

@@ -115,5 +115,4 @@ export type EventHandlers<R> = {
   readonly [N in ClusterEventName]?: (event: ClusterEventMap[N]) => R;
 };
 
-/** Emits an event of the cluster. */
 export type EmitEvent = <N extends ClusterEventName>(name: N, event: ClusterEventMap[N]) => void;

@@ -71,7 +71,7 @@ const LINES: {
     if (problem !== null) return error(`${text}: ${problem}`);
     return loss === undefined ? info(text) : warn(text);
   },
-  'worker-exit': undefined, // the event before it has a line
+  'worker-exit': undefined, // the preceding event has a line
   leader: undefined, // not for the log, only for listeners
   'reload-started': ({ generation, reason }) => info(`${reason}: reload gen=${generation} started`),
   'reload-reverting': ({ generation, to, reason }) =>
@@ -208,7 +208,7 @@ export function createEventLog(
   };
 }
 
-/** The line of a warning for a stream, with a line break. It is empty if the log level excludes warnings. */
+/** A warning's line for a stream, with a line break. Empty if the log level excludes warnings. */
 export function warningLine(
   log: Pick<ResolvedLogOptions, 'format' | 'level'>,
   warning: ClusterEventMap['warning'],
@@ -239,8 +239,8 @@ function guardWrite(write: Write, format: LogFormat, err: LogStream): Write {
 const COLOURS = { info: 'green', warn: 'yellow', error: 'red' } as const;
 
 /**
- * Formats an event as a line, without its line break. A line of text has colours only on a terminal,
- * and only if `NO_COLOR` is not set. A line of JSON has every field of the event.
+ * Formats an event as a line, without a line break. A text line has colours only on a terminal, and
+ * only if `NO_COLOR` is not set. A JSON line has every field of the event.
  *
  * @param stream the stream that gets the line. Without a stream the line has no colours.
  */
@@ -255,7 +255,7 @@ function formatLine<N extends ClusterEventName>(
   if (format === 'json') return jsonLine({ time, level, event: name }, event, oneLine(text));
   const label = `${level.padEnd(5)} [cluster]`;
   if (stream?.isTTY !== true || process.env['NO_COLOR']) return `${time} ${label} ${oneLine(text)}`;
-  // The code above has checked the stream; styleText() would only check standard output.
+  // The stream is already checked; styleText() would check only standard output.
   const paint = (colour: 'dim' | (typeof COLOURS)[LogLevel], part: string) =>
     styleText(colour, part, { validateStream: false });
   return `${paint('dim', time)} ${paint(COLOURS[level], label)} ${oneLine(text)}`;
@@ -264,7 +264,7 @@ function formatLine<N extends ClusterEventName>(
 function jsonLine(head: object, event: object, message: string): string {
   const { worker, ...fields } = event as { readonly worker?: WorkerIdentity };
   const identity = worker && { worker: worker.slot, gen: worker.generation, pid: worker.pid };
-  // The field `message` of a warning lacks the worker's identity and the error.
+  // A warning's own `message` field lacks the worker's identity and the error.
   return JSON.stringify({ ...head, ...fields, message, ...identity }, (_key, value: unknown) =>
     typeof value === 'string' ? clean(value) : value,
   );

@@ -22,7 +22,7 @@ import {
   variable,
 } from './checks.js';
 
-/** A memory limit in bytes. Each worker needs about 100 MB, so a limit below 16 MiB is refused as a wrong unit. */
+/** A memory limit in bytes. Each worker needs about 100 MB, so a limit below 16 MiB is refused as a unit error. */
 const memoryBytes = integer(16 * 1024 * 1024, Number.MAX_SAFE_INTEGER);
 
 /**
@@ -83,8 +83,8 @@ const reload = optionGroup({
  */
 export interface ShutdownOptions {
   /**
-   * How long a shutdown waits with a failing `/health/ready` before it stops accepting requests, in
-   * ms. Default 0. Behind a load balancer, set it above the interval of the load balancer's probes.
+   * How long `/health/ready` fails before a shutdown stops accepting requests, in ms. Default 0.
+   * Behind a load balancer, set it above the load balancer's probe interval.
    */
   lameDuckMs?: number | undefined;
   /** Maximum time for requests in flight to finish, in ms, before they are aborted. Default 10 000. */
@@ -110,8 +110,8 @@ export interface AdminOptions {
   host?: string | undefined;
   /**
    * Token that requests must send as `Authorization: Bearer …`, 16 to 512 characters. `false`, the
-   * default on a loopback address, requires no token. Environment: `CLUSTER_ADMIN_TOKEN`, which
-   * workers don't get.
+   * default on a loopback address, requires no token. Environment: `CLUSTER_ADMIN_TOKEN`, not
+   * passed to workers.
    */
   token?: string | false | undefined;
 }
@@ -234,8 +234,8 @@ export interface ClusterOptions {
    */
   hangTimeoutMs?: number | false | undefined;
   /**
-   * A thread in each worker that reports what blocks the event loop. It also ends a blocked worker
-   * whose primary has died. `false` saves its memory. Default `true`.
+   * In each worker, a thread reports what blocks the event loop, and ends a blocked worker whose
+   * primary has died. `false` saves the thread's memory. Default `true`.
    */
   watchdog?: boolean | undefined;
   /** See {@link MemoryOptions}. */
@@ -274,12 +274,12 @@ export interface ClusterOptions {
   warnings?: WarningOptions | false | undefined;
 }
 
-/** Three pings, because the primary may send a ping up to a second late. It sends one each second. */
+/** Time for three pings. The primary sends one each second, and may be up to a second late. */
 const MIN_HANG_TIMEOUT_MS = 3_000;
 
 const EXPECTED_HANG_TIMEOUT = `false or a number of milliseconds from ${MIN_HANG_TIMEOUT_MS} to ${MAX_TIMER_MS}`;
 
-/** `Infinity` = no worker is killed because it does not answer. */
+/** `Infinity` = no worker is killed for not answering. */
 const hangTimeout = v.pipe(
   v.union(
     [v.literal(false), durationMs(MIN_HANG_TIMEOUT_MS, EXPECTED_HANG_TIMEOUT)],

@@ -12,14 +12,12 @@ export const MAX_PORT = 65_535;
 /** Maximum length of a profile, in seconds. Longer profiles are large and do not show more. */
 export const MAX_PROFILE_SECONDS = 60;
 
-/** A whole number between two bounds. */
 export const integer = (
   min: number,
   max: number,
   expected = `a whole number from ${min} to ${max}`,
 ) => v.message(v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max)), expected);
 
-/** `'auto'`, or a whole number between two bounds. */
 export const autoOrInteger = (min: number, max: number) => {
   const expected = `'auto' or a whole number from ${min} to ${max}`;
   return v.union([v.literal('auto'), integer(min, max, expected)], expected);
@@ -121,7 +119,6 @@ export function optionGroup<const T extends Entries>(
   ) as never;
 }
 
-/** An {@link optionGroup}, or `false`. */
 export function optionGroupOrFalse<const T extends Entries>(
   entries: T,
 ): v.GenericSchema<never, Resolved<T> | false> {
@@ -232,15 +229,15 @@ export function checkWorkerCount(workers: number): number {
 /** Maximum number of threads of a process. A higher number is probably a mistake, and is refused. */
 export const MAX_THREADS = 256;
 
-/** The place where a `@CpuBound()` method runs: in a thread of the pool, or on the event loop. */
+/** Where a `@CpuBound()` method runs: in a thread of the pool, or on the event loop. */
 export type OffloadMode = 'threads' | 'inline';
 
 /** The option `offload.threads`. */
 export const threads = variable('CLUSTER_THREADS', option(autoOrInteger(1, MAX_THREADS), 'auto'));
 
 /**
- * The variables about threads. Separate from the options of `forRoot()`, because the primary checks
- * them before it forks, and does not load those options.
+ * The variables for threads, separate from the options of `forRoot()`: the primary checks them
+ * before it forks, and does not load those options.
  */
 export const offloadVariables = optionGroup({
   mode: variable('CLUSTER_OFFLOAD', option(oneOf(['threads', 'inline']), undefined)),

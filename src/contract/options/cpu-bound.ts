@@ -24,7 +24,7 @@ const cpuBoundOptions = optionGroup({
   name: v.optional(text(/^[\w.:-]{1,100}$/, "1 to 100 letters, digits and '_', '.', ':' or '-'")),
   timeoutMs: v.optional(durationMs(1)),
   abortOnDisconnect: v.optional(flag),
-  // It becomes a part of keys in Redis.
+  // It becomes part of Redis keys.
   queue: v.optional(text(/^[\w.-]{1,100}$/, "1 to 100 letters, digits and '_', '.' or '-'")),
 } satisfies SchemaOf<CpuBoundOptions>);
 

@@ -41,7 +41,7 @@ export interface LogOptions {
    * Function that gets each line, without colours or line break, instead of a standard stream. It
    * runs on the primary's event loop, so it must not block. It should write synchronously, or the
    * last lines before the exit are lost. If it throws or rejects, the line is lost, and the first
-   * such error goes to standard error. It doesn't get the line about a wrong option or address, nor
+   * such error goes to standard error. It gets neither the line about a wrong option or address nor
    * the line that counts lost output. Default: the standard streams.
    */
   write?: ((line: string, level: LogLevel) => void) | undefined;
@@ -95,7 +95,7 @@ export function silencedBy(name: FindingName): string {
 
 /** Settings for the warnings about an app that is not ready for several workers. */
 export interface WarningOptions {
-  /** Findings to suppress, at the start and in `nestjs-cluster-tools doctor`. Default: none. */
+  /** Findings to suppress, at startup and in `nestjs-cluster-tools doctor`. Default: none. */
   ignore?: readonly FindingName[] | undefined;
 }
 

@@ -142,7 +142,7 @@ export interface OffloadOptions {
    */
   module?: Class | undefined;
   /**
-   * Maximum number of calls that wait for a thread, each for at most 5 s. Others fail with 503.
+   * Maximum number of calls waiting for a thread, at most 5 s each. Other calls fail with 503.
    * Default 10 000.
    */
   maxQueue?: number | undefined;
@@ -186,8 +186,8 @@ type Checked = v.InferOutput<typeof moduleOptions>;
 export interface ResolvedModuleOptions extends Checked {
   readonly offload: Checked['offload'] & {
     /**
-     * Set only by the environment variable `CLUSTER_OFFLOAD`. `vitest` is `inline` in a test of
-     * Vitest that does not set the variable: threads cannot import the sources of the test.
+     * Set only by the environment variable `CLUSTER_OFFLOAD`. `vitest` means `inline` in a Vitest
+     * test that does not set the variable: threads cannot import the test's sources.
      */
     readonly mode: OffloadMode | 'vitest';
   };
@@ -217,7 +217,7 @@ export function resolveModuleOptions(
   return { ...options, offload };
 }
 
-/** Whether Vitest runs a test in this process. A program that the test starts inherits only the variable. */
+/** Whether this process runs a Vitest test. A program that the test starts inherits only `VITEST`. */
 function isVitest(env: NodeJS.ProcessEnv): boolean {
   return env['VITEST'] !== undefined && '__vitest_worker__' in globalThis;
 }

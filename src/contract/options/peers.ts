@@ -4,11 +4,11 @@ import type { PrometheusClient } from '../snapshot/types.js';
 const NEW_CLIENT = '@prometheus-io/client';
 const OLD_CLIENT = 'prom-client';
 
-/** The first words of an error about a missing package, of Node, @swc-node/register and Vitest. */
+/** The start of the error about a missing package in Node, @swc-node/register and Vitest. */
 const NOT_FOUND = /^(?:Cannot find|Could not resolve) [^'"]*['"]([^'"]+)/;
 
 /**
- * Loads the Prometheus clients that are installed, the newer first.
+ * Loads the installed Prometheus clients, the newer one first.
  *
  * @throws ClusterConfigurationError if there is none.
  */
@@ -26,12 +26,12 @@ export async function loadPrometheusClients(): Promise<readonly PrometheusClient
   );
 }
 
-/** @returns `undefined` if the package itself, not one of its dependencies, is not installed. */
+/** @returns `undefined` if the package itself (not a dependency of it) is not installed. */
 export async function loaded<T>(name: string, module: Promise<T>): Promise<T | undefined> {
   try {
     return await module;
   } catch (error) {
-    // Loaders of TypeScript and bundlers throw errors of their own, without Node's code.
+    // TypeScript loaders and bundlers throw their own errors, without Node's `code`.
     if (NOT_FOUND.exec((error as Error).message)?.[1] === name) return undefined;
     throw error;
   }

@@ -18,10 +18,10 @@ export * from './bootstrap.js';
 export * from './log.js';
 export { checkSlot, checkWorkerCount } from './checks.js';
 
-/** A type of options with the defaults filled in: no value is `undefined`. */
+/** Options with the defaults filled in: no value is `undefined`. */
 export type InForce<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> };
 
-/** The address to listen on: a port of a host (`undefined` = all interfaces), or a unix socket. */
+/** The address to listen on: a port on a host (`undefined` = all interfaces), or a unix socket. */
 export type ListenAddress =
   | { readonly kind: 'tcp'; readonly port: number; readonly host: string | undefined }
   | { readonly kind: 'unix'; readonly path: string };
@@ -61,7 +61,7 @@ export function resolveOptions(
   env: NodeJS.ProcessEnv = process.env,
   autoWorkers: () => number = availableWorkers,
 ): ResolvedClusterOptions {
-  validate(clusterOptions, input, 'options'); // also options that a variable overrides
+  validate(clusterOptions, input, 'options'); // even options that a variable overrides
   readVariables(offloadVariables, env);
   const { admin, ...variables } = readVariables(clusterOptions, env) as Variables;
   const opensAdmin = admin && (input.admin !== undefined || admin.port !== undefined);
@@ -84,7 +84,7 @@ export function resolveOptions(
   return resolved;
 }
 
-/** The variables of the admin listener. Without the option `admin`, only a port opens the listener. */
+/** Admin listener variables. Without the option `admin`, only the port variable opens the listener. */
 type Variables = { readonly admin?: { readonly port?: number } };
 
 function resolveAdmin({ port, host, token }: NonNullable<Checked['admin']>): ResolvedAdminOptions {
@@ -93,11 +93,9 @@ function resolveAdmin({ port, host, token }: NonNullable<Checked['admin']>): Res
 }
 
 /**
- * The value of `PORT`, the variable by which hosts and process managers give a program its port. It
+ * The value of `PORT`, the variable in which hosts and process managers pass a program its port. It
  * is the default of the option `port`. If the option is set, the variable is not read, so a wrong
- * value does no harm then.
- *
- * @throws ClusterConfigurationError if the value is not a port.
+ * value does no harm.
  */
 function portIn(env: NodeJS.ProcessEnv): number | undefined {
   const schema = v.object({ PORT: v.optional(portFromText) });
@@ -115,7 +113,7 @@ export function logFormatIn(input: unknown, env: NodeJS.ProcessEnv = process.env
 const HERE = { system: process.platform as string, nodeVersion: process.versions.node };
 
 /**
- * Refuses combinations of options that are valid separately but conflict with each other.
+ * Refuses options that are valid separately but conflict with each other.
  *
  * @param options as the user wrote them, without the defaults.
  * @throws ClusterConfigurationError that names both options, the values seen and what to change.
@@ -184,7 +182,7 @@ function refuseAdmin(
   );
 }
 
-/** @throws ClusterConfigurationError if the address or the platform cannot have the balancing strategy. */
+/** @throws ClusterConfigurationError if the address or platform does not allow the balancing strategy. */
 export function refuseBalancing(
   options: Pick<ResolvedClusterOptions, 'address' | 'balancing' | 'workers'>,
   { system, nodeVersion } = HERE,

@@ -6,7 +6,7 @@ export const LISTENING = 'tracing:net.server.listen:asyncEnd';
 
 /** The handle of a listening net.Server: its internal `_handle`, which is the same on Node 20 to 26. */
 export interface ListeningHandle {
-  /** Missing if node:cluster hands connections to this process, because the primary has the socket. */
+  /** Missing if the primary has the socket, and node:cluster hands connections to this process. */
   readonly fd?: number;
   listen(backlog: number): number;
   /** Called when libuv has accepted a connection, or the primary has handed a connection over. */
@@ -21,13 +21,13 @@ export const BACKLOG = 4_096;
 
 const RETRY_MS = 10;
 
-/** If the primary hands connections over: the queue counts as empty after this time without a connection, in ms. */
+/** If the primary hands over connections, the queue counts as empty after this many ms without a connection. */
 const HANDED_OVER_QUIET_MS = 100;
 
 /**
  * Accepts until the accept queue of a listening socket is empty, then calls `close` to close the
- * socket. On Linux hardly any connection joins the queue during this time: with a backlog of 0 the
- * queue has one place. Also stops after accepting more connections than the queue can hold.
+ * socket. On Linux hardly any connections join the queue meanwhile: with a backlog of 0 the queue
+ * has one place. Also stops after accepting more connections than the queue can hold.
  */
 export async function emptyAndClose(
   handle: ListeningHandle,
@@ -75,7 +75,7 @@ export function inodeOf(fd: number | undefined): string | undefined {
   }
 }
 
-/** The lengths of the accept queues of TCP sockets, by inode. Only listening sockets have one. Empty without /proc. */
+/** The accept queue lengths of TCP sockets, by inode. Only listening sockets have a queue. Empty without /proc. */
 export function queueLengths(inodes: readonly string[]): ReadonlyMap<string, number> {
   const lengths = new Map<string, number>();
   const missing = new Set(inodes);
@@ -101,7 +101,7 @@ const HEADER = 'st';
  */
 const ROW_BYTES = 150;
 
-/** Reads only the rows of listening sockets. They come first, and many rows of connections may follow. */
+/** Reads only the rows of listening sockets. They come first, and many connection rows may follow. */
 function* listeningRows(path: string): Generator<{ inode: string; length: number }> {
   let file: number | undefined;
   try {

@@ -12,7 +12,7 @@ export interface WorkerAssignment {
   readonly primaryPid: number;
   /** The file descriptor on which the worker's watchdog reports. */
   readonly reportTo: number | undefined;
-  /** How many of the first arguments for Node (`execArgv`) belong to this package, not to the app. */
+  /** How many leading Node arguments (`execArgv`) belong to this package, not to the app. */
   readonly ownArguments: number;
   /** Whether the worker prints the error if its start fails. If not, the primary logs the error. */
   readonly printsBootError: boolean;

@@ -15,14 +15,14 @@ interface CompileCacheApi {
 const FAILED = 0;
 
 /**
- * Enables Node's compile cache for this process or thread. Does nothing on a Node without the
- * cache, or if the user controls the cache with NODE_COMPILE_CACHE, NODE_DISABLE_COMPILE_CACHE or a
- * call in the app.
+ * Enables Node's compile cache for this process or thread. Does nothing if Node has no cache, or if
+ * the user controls the cache with NODE_COMPILE_CACHE, NODE_DISABLE_COMPILE_CACHE or a call in the
+ * app.
  *
- * @param directory the directory of the primary, for its workers, or of a worker, for its threads.
- * Each of them checks the directory again, because a cleaner of temporary files may have removed it.
- * @returns the problem, as a line for the log: the directory cannot be written, or another user
- * could change its files, which this process would run.
+ * @param directory for a worker, the primary's directory; for a thread, its worker's directory.
+ *   Each checks it again, because a cleaner of temporary files may have removed it.
+ * @returns the problem, as a log line: the directory cannot be written, or another user could
+ *   change its files, which this process would run.
  */
 export function openCompileCache(
   directory?: string,

@@ -13,7 +13,7 @@ type StandardStream = Pick<Writable, 'on' | 'write' | '_write' | 'writableLength
   readonly _handle?: { setBlocking?(blocking: boolean): unknown };
 };
 
-/** Key of the guard on its stream. A second call of `bootstrap()` in a process shares the guard. */
+/** Key of the guard on its stream. A second `bootstrap()` call in a process shares the guard. */
 const GUARD = Symbol.for('nestjs-cluster.guard');
 
 /**
@@ -52,7 +52,7 @@ export class GuardedStream {
         done();
       });
     };
-    // Node then calls `_write` for each chunk.
+    // Makes Node call `_write` for each chunk.
     Reflect.set(stream, '_writev', null);
   }
 
@@ -66,7 +66,7 @@ export class GuardedStream {
     else this.dropped += linesOf(text);
   }
 
-  /** Writes a whole chunk. Node's own function reports success even if a full disk accepted only a part of the chunk. */
+  /** Writes a whole chunk. Node's own function reports success even if a full disk accepted only part of it. */
   readonly #writeFile: Writable['_write'] = (chunk: Uint8Array, _encoding, done) => {
     let written = 0;
     try {

@@ -19,7 +19,7 @@ const V1_UNLIMITED_BYTES = 2 ** 62;
 
 /**
  * Reads the limits of cgroup v2 and v1. Node also reports the CPU limit, but only from 22.12 (libuv
- * 1.49), and for a quota below one core it reports the number of the host's cores
+ * 1.49). For a quota below one core, Node reports the host's core count
  * (https://github.com/nodejs/node/issues/59200).
  */
 export function readCgroupLimits(read: FileReader = readTextFile): CgroupLimits {
@@ -36,12 +36,12 @@ export function readCgroupLimits(read: FileReader = readTextFile): CgroupLimits 
   return { cpus: Math.min(...cpus), memoryBytes: Math.min(...memory) };
 }
 
-/** The memory available to this process: the memory of the machine, or the limit of its control groups if that is lower. */
+/** The memory available to this process: the machine's memory, or the control groups' limit if that is lower. */
 export function memoryBytes(): number {
   return Math.min(totalmem(), readCgroupLimits().memoryBytes);
 }
 
-/** The number of processes of this control group that the OOM killer has killed; `undefined` if unknown. */
+/** The number of OOM kills in this control group; `undefined` if unknown. */
 export function readOomKills(read: FileReader = readTextFile): number | undefined {
   const files = [
     ...groupFiles(read, '', 'memory.events'),
@@ -78,8 +78,8 @@ export function availableWorkers(
 }
 
 /**
- * The number of cores that this process may use by CPU affinity and cgroup quota, at least 1. A
- * quota is rounded down, because a part of a core cannot keep a worker busy.
+ * The number of cores that CPU affinity and cgroup quota let this process use, at least 1. A quota
+ * is rounded down, because part of a core cannot keep a worker busy.
  */
 export function availableCores(
   limits: Pick<CgroupLimits, 'cpus'> = readCgroupLimits(),
@@ -90,10 +90,10 @@ export function availableCores(
 }
 
 /**
- * The paths of a file in the cgroup of this process and in all cgroups above it. In a container the
+ * The paths of a file in this process's cgroup and in all cgroups above it. In a container the
  * cgroup's path may be a path on the host. Then only the root cgroup is found.
  *
- * @param controller the controller of cgroup v1; for v2 the empty string.
+ * @param controller the cgroup v1 controller; the empty string for v2.
  */
 function groupFiles(read: FileReader, controller: string, file: string): string[] {
   const line = new RegExp(`^\\d+:(?:[^:]*,)?${controller}(?:,[^:]*)?:(/.*)$`, 'm');

@@ -7,7 +7,7 @@ import { OWN_DIRECTORY } from './own-directory.js';
 export const LEAVE_OUT_OF_BUNDLE =
   "nestjs-cluster was bundled without the files of its own threads and processes; exclude it and Nest from the bundle (packages: 'external' for esbuild, externals: [nodeExternals()] for webpack and rspack) and install both packages where the app runs";
 
-/** The file names of the programs in `dist/programs`, which run as a process or a thread. */
+/** The files in `dist/programs`. Each runs as a process or a thread. */
 type ProgramFile = 'early-boot.cjs' | 'offload-thread.js' | 'watchdog-thread.cjs';
 
 /** A file of this package, by its path within the package. */
@@ -15,10 +15,10 @@ export type OwnFile = `dist/programs/${ProgramFile}` | 'package.json';
 
 /**
  * The path of a file of this package. If a bundler has put this code into another file, the path is
- * in the package that is installed next to the program.
+ * in the package installed next to the program.
  *
- * @param script the script of another program. The package that is installed for it comes first,
- *   because the release of this process may be removed while that program runs.
+ * @param script the script of another program. The package installed for that program comes first,
+ *   because this process's release may be removed while that program runs.
  * @returns `undefined` if the file does not exist.
  */
 export function ownFile(path: OwnFile, script?: string): string | undefined {

@@ -11,15 +11,14 @@ const BYTES_PER_KB = 1024;
 /** Resolution of the event loop delay, in ms. The timer that measures it wakes up 50 times a second. */
 const DELAY_RESOLUTION_MS = 20;
 
-/** The measurements that {@link ProcessMeter} takes. */
 type Measured = Omit<ProcessStats, 'logLinesDroppedTotal'>;
 
 /** Measures this process: memory, CPU, garbage collection, event loop. Never throws. */
 export class ProcessMeter {
   /**
    * The event loop delay. Node's `monitorEventLoopDelay()` is not used: its `reset()` also forgets
-   * when its timer last fired, so it misses a block that begins before the timer fires again. On a
-   * busy event loop, each measurement runs between two blocks, so it would miss every block.
+   * when the timer last fired, so a block that begins before the timer fires again is missed. On a
+   * busy event loop, each measurement runs between two blocks, so all would be missed.
    */
   readonly #delay = createHistogram();
   /** Incremented at each tick. If the watchdog's thread sees no increment, the event loop is blocked. */
@@ -41,7 +40,7 @@ export class ProcessMeter {
     this.#collections.observe({ entryTypes: ['gc'] });
   }
 
-  /** Ends the current interval. The utilization and the delay cover the time since the last call of this method. */
+  /** Ends the current interval. The utilization and the delay cover the time since the previous call. */
   measure(): Measured {
     const utilization = this.#utilization();
     const eventLoopDelayP99Ms = this.#delaySoFar();
@@ -96,7 +95,7 @@ export class ProcessMeter {
   }
 }
 
-/** @returns a function that returns the utilization of the event loop since its last call, 0..1. */
+/** @returns a function that returns the event loop utilization since the previous call, 0..1. */
 export function utilizationReader(): () => number {
   let last = performance.eventLoopUtilization();
   return () => {
@@ -119,8 +118,8 @@ export async function untilIdle(intervalMs: number, share: number, patienceMs: n
 }
 
 /**
- * Collects the garbage of startup once, if this process is idle for 5 s in its first minute. Otherwise
- * V8 would keep it while the process is idle: 25 to 35 MB in a worker, 4 MB in a primary.
+ * Collects startup garbage once, if this process is idle for 5 s in its first minute. V8 itself
+ * would keep the garbage while the process is idle: 25 to 35 MB in a worker, 4 MB in a primary.
  */
 export async function collectStartGarbage(): Promise<void> {
   if (!(await untilIdle(5_000, 0.05, 60_000))) return;

@@ -27,7 +27,7 @@ interface Registered {
 const registered = globalThis as Registered;
 
 /**
- * Shuts the SDK of this thread down. The SDK first exports its remaining data.
+ * Shuts down this thread's SDK. The SDK first exports its remaining data.
  *
  * @returns the problem, in words; `undefined` if there was none.
  */

@@ -53,13 +53,13 @@ export interface ThreadsOfProcess {
   verify(): Promise<void>;
   /** Starts the threads that keep running (`minThreads`). */
   keep(): void;
-  /** The share of the time since the last call of this method in which the threads were busy, 0..1. */
+  /** The share of time in which the threads were busy since the previous call, 0..1. */
   utilization(): number;
 }
 
 /** Serialises and merges metrics. Provided by the metrics module and called by the link of the process. */
 export interface MetricsSource {
-  /** All metrics of this process, encoded by {@link encodeMetrics}. Does not wait for a `collect()` of the app that hangs. */
+  /** All metrics of this process, encoded by {@link encodeMetrics}. Does not wait if a `collect()` of the app hangs. */
   serialize(): Promise<string>;
   /** Adds metrics of another feature of this package. */
   extend?(contribution: MetricsContribution): Promise<void>;
@@ -74,7 +74,7 @@ export interface Leading {
 
 /** Whether this process runs the jobs that only one process may run. */
 export interface LeaderRole {
-  /** Whether this process leads now. After the first read, the primary reports changes to this process. */
+  /** Whether this process leads now. After the first read, the primary tells this process of changes. */
   readonly leads: boolean;
   /** Whether this process should now begin a job that was due at `due` (`Date.now()`). */
   owns(due: number): boolean;
@@ -94,7 +94,7 @@ export interface ClusterLink {
   readonly bootstrapped: boolean;
   /** The desired number of worker processes, which share the machine. */
   readonly workers: number;
-  /** Whether the app's own port shows details, not only whether the app is up. */
+  /** Whether the app's own port shows details, not just up or down. */
   readonly showsDetails: boolean;
   /** Whether this process accepts new requests: false from the start of a drain. */
   readonly accepting: boolean;
@@ -113,7 +113,7 @@ export interface ClusterLink {
   /** Finds a package's thread; `undefined` without a primary. The promise rejects if the thread cannot run. */
   thread(name: string): (() => Promise<string>) | undefined;
   /**
-   * Logs a warning for the operator, in one line. The same warning of several workers is logged
+   * Logs a warning for the operator, in one line. The same warning from several workers is logged
    * once.
    *
    * @param name the name by which `warnings.ignore` silences the warning.
@@ -130,7 +130,7 @@ export interface ClusterLink {
 
   /** Sets whether each request runs in its own asynchronous context. */
   followScopes(on: boolean): void;
-  /** The scope in whose context the current code runs; `undefined` if there is none. */
+  /** The scope that the current code runs in; `undefined` if there is none. */
   readonly scope: RequestScope | undefined;
   /**
    * Calls `gone` once if the client disconnects, or has disconnected, before the response is
@@ -138,14 +138,14 @@ export interface ClusterLink {
    */
   watchClient(response: ServerResponse, gone: () => void): () => void;
 
-  /** Reports that an app serves, with its HTTP server if it has one. A process may have several apps. */
+  /** Reports a serving app, and its HTTP server if it has one. A process may have several apps. */
   attach(server: unknown): void;
   detach(): void;
   /** Reports that the app cannot start. Without this call, Nest would end the process without a report. */
   reportBootFailure(error: unknown): void | Promise<void>;
   /** Sets the paths of endpoints to print once the cluster is up. */
   announceEndpoints(paths: readonly string[]): void;
-  /** Sets the health check by which the primary tests a new process, and how many workers must be ready. */
+  /** Sets the health check that the primary runs on a new process, and how many workers must be ready. */
   provideHealth(check: () => Promise<HealthVerdict>, minReady: ClusterSnapshot['minReady']): void;
   /** Registers threads to verify and start once the process serves. Returns false if this process does neither. */
   provideThreads(threads: ThreadsOfProcess): boolean;
@@ -155,9 +155,9 @@ export interface ClusterLink {
    */
   provideTasks(pending: (before: number) => boolean): void;
   /**
-   * Sets clients that a drain sends to other workers once this process has stopped accepting. They
-   * leave only as fast as the other workers accept them. The drain waits until all have left.
-   * More clients may come until then.
+   * Sets which clients a drain sends to other workers after this process stops accepting. They
+   * leave only as fast as the other workers accept them. The drain waits until all have left. More
+   * clients may come until then.
    */
   onDrain<T>(present: () => readonly T[], leave: (one: T) => void): void;
 }

@@ -52,7 +52,7 @@ export type WorkerSnapshot = SlotCounts & {
   readonly generation: number;
   readonly state: WorkerState;
   readonly uptimeSeconds: number;
-  /** Number of workers of this slot that failed or exceeded the soft memory limit, and were replaced. */
+  /** Number of workers of this slot replaced after a failure or for exceeding the soft memory limit. */
   readonly restarts: number;
   readonly lastExit: WorkerExit | null;
   /** Whether the slot is in a crash loop: its workers fail again and again. */
@@ -81,7 +81,7 @@ export interface ClusterSnapshot {
   readonly ready: number;
   /** Workers that must be ready for the cluster to be up: a count, a share below 1 of the desired workers, or `'all'`. */
   readonly minReady: number | 'all';
-  /** Number of the last rolling reload that was completed. */
+  /** Number of the last completed rolling reload. */
   readonly generation: number;
   /** Number of slots in a crash loop. */
   readonly degraded: number;
@@ -93,19 +93,19 @@ export interface ClusterSnapshot {
   readonly dismissed: readonly SlotCounts[];
   /** Ordered by slot. A slot whose worker is being replaced is listed once for each of its processes. */
   readonly workers: readonly WorkerSnapshot[];
-  /** The worker that is the leader. Missing if the primary runs a version without this field. */
+  /** The leader. Missing if the primary runs a version without this field. */
   readonly leader?: WorkerIdentity | null;
   /** `null` without a primary: with `workers: 0`, and without `bootstrap()`. */
   readonly primary: PrimaryStats | null;
 }
 
-/** The requests and the stack of a worker, whether it is blocked or not. */
+/** The requests and the stack of a worker, blocked or not. */
 export interface WorkerStack {
   readonly slot: number;
   readonly pid: number;
   /** How long the event loop has been blocked, in ms; `null` if it is not blocked. */
   readonly blockedForMs: number | null;
-  /** Requests in flight, oldest first, at most ten. The path is without the query. */
+  /** Requests in flight, oldest first, at most ten. Paths omit the query. */
   readonly requests: readonly {
     readonly method: string;
     readonly path: string;

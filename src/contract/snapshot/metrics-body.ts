@@ -5,7 +5,7 @@ const COUNTING: ReadonlySet<string> = new Set(['counter', 'histogram', 'summary'
 
 /**
  * Counts are rounded to multiples of 1 / PRECISION. Up to 8e9, their sum is exact in any order.
- * Otherwise a sum could fall by its last bit, and Prometheus would see a counter reset.
+ * Unrounded sums could fall in the last bit, and Prometheus would see a counter reset.
  */
 const PRECISION = 2 ** 20;
 
@@ -24,12 +24,12 @@ export function encodeMetrics(metrics: readonly MetricJson[]): string {
 function encodeValue({ value, labels = {}, metricName }: MetricValue, counts: boolean): object {
   const isFraction = counts && Number.isFinite(value) && !Number.isInteger(value);
   const exact = isFraction ? Math.round(value * PRECISION) / PRECISION : value;
-  // JSON cannot represent NaN and infinity.
+  // JSON cannot represent NaN or infinity.
   return { value: Number.isFinite(exact) ? exact : String(exact), labels, metricName };
 }
 
 /**
- * Adds the label `worker` to every value, if it is given. The app's own label of that name becomes
+ * If `worker` is given, adds it as a label to every value. The app's own label of that name becomes
  * `exported_worker`, as in Prometheus.
  */
 export function labelWorkers(
@@ -58,8 +58,8 @@ export function decodeMetrics(body: string): readonly MetricJson[] {
 }
 
 /**
- * Adds the counts of a process that has ended to the counts of earlier processes. A histogram with
- * other buckets replaces the earlier histogram.
+ * Adds an ended process's counts to those of earlier processes. A histogram with different buckets
+ * replaces the earlier histogram.
  */
 export function addUp(before: string | undefined, ended: string): string {
   const all = decodeMetrics(ended).flatMap((metric) => {

@@ -1,6 +1,6 @@
 /**
  * The parts of `prom-client` and `@prometheus-io/client` that this package uses. Both clients have
- * this shape, so the types of neither package are imported.
+ * this shape, so neither package's types are imported.
  */
 export interface PrometheusClient extends MetricsClient {
   /** The default registry. */
@@ -13,7 +13,7 @@ export interface PrometheusClient extends MetricsClient {
   };
 }
 
-/** The classes of metrics of the app's Prometheus client. */
+/** The metric classes of the app's Prometheus client. */
 export interface MetricsClient {
   readonly Counter: MetricClass<{ inc(labels: MetricLabels, by?: number): void; reset(): void }>;
   readonly Gauge: MetricClass<{ set(labels: MetricLabels, value: number): void; reset(): void }>;
@@ -45,7 +45,7 @@ export interface MetricsRegistry {
   metrics(): Promise<string>;
 }
 
-/** A metric as `getMetricsAsJSON()` of a registry describes it. */
+/** A metric as a registry's `getMetricsAsJSON()` returns it. */
 export interface MetricJson {
   readonly name: string;
   readonly help: string;

@@ -55,7 +55,7 @@ export type ReloadOutcome = (typeof RELOAD_OUTCOMES)[number];
 /** Maximum length of one process's serialised metrics. The primary does not keep longer metrics. */
 export const MAX_METRICS_BODY_LENGTH = 16 * 1024 * 1024;
 
-/** Metrics of one worker as the worker itself serialised them. */
+/** One worker's metrics, serialised by the worker itself. */
 export interface WorkerMetrics {
   readonly slot: number;
   readonly generation: number;
@@ -64,13 +64,13 @@ export interface WorkerMetrics {
   readonly body: string;
 }
 
-/** The metrics of the whole cluster, which the process that renders the page merges. */
+/** The whole cluster's metrics, to be merged by the process that renders the page. */
 export interface CollectedMetrics {
   readonly snapshot: ClusterSnapshot;
   readonly workers: readonly WorkerMetrics[];
   /** For each slot, the summed counts of its ended workers. */
   readonly retired: readonly string[];
-  /** Age of the snapshot in ms. Set only if the primary did not answer, so that the workers' metrics are missing. */
+  /** Age of the snapshot in ms. Set only if the primary did not answer and the workers' metrics are missing. */
   readonly snapshotAgeMs?: number | undefined;
 }
 

@@ -6,7 +6,7 @@ export interface ProcessExit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** The facts that the primary knows in addition to the exit. */
+/** What the primary knows besides the exit. */
 export interface Circumstances {
   readonly state: WorkerState;
   /** Whether the out-of-memory killer has killed a process of this control group since the last exit. */
@@ -75,7 +75,7 @@ export const NO_FAILURES: FailureHistory = {
 
 export interface Failure {
   readonly cause: FailureCause;
-  /** The time from ready to the worker's end, in ms; `undefined` if the worker never was ready. */
+  /** The time from ready to the worker's end, in ms; `undefined` if the worker was never ready. */
   readonly livedMs: number | undefined;
   /** Whether the process could be started. Default true. */
   readonly started?: boolean;
@@ -100,9 +100,9 @@ export function recordFailure(
 
 /**
  * The delay before the slot's next worker, in ms. If the last worker was stable, the delay is 0.
- * Otherwise it is an exponential backoff with jitter.
- * The backoff stays short if the last worker was ready, because the app serves between two failures.
- * If the last worker never was ready, the backoff grows to {@link MAX_BACKOFF_MS}.
+ * Otherwise it is an exponential backoff with jitter. The backoff stays short if the last worker
+ * was ready, because the app serves between two failures. If the last worker was never ready, the
+ * backoff grows to {@link MAX_BACKOFF_MS}.
  *
  * @param random 0..1, spreads slots that failed together.
  */
@@ -133,5 +133,5 @@ const STABLE_AFTER_MS = 30_000;
 /** Longer than {@link STABLE_AFTER_MS}, so that workers that always fail just after that time still count as a crash loop. */
 export const RECOVERY_MS = 2 * STABLE_AFTER_MS;
 
-/** The number of failures that makes a crash loop. Fewer may be coincidence: the first four take only 1.5 s of backoff. */
+/** This many failures make a crash loop. Fewer may be coincidence: the first four take only 1.5 s of backoff. */
 export const MAX_FAILURES = 5;

@@ -59,7 +59,7 @@ export function surplusRatios(reports: readonly LoadReport[]): number[] {
     if (!(load > limit)) return 0;
     const surplus = (load - mean) / load;
     const one = 1 / connections;
-    // Only a whole connection can move, and only if its receiver does not end up with more load.
+    // Connections move whole, only if the receiver ends up with no more load than the giver.
     return short && load * (1 - one) >= least + load * one ? Math.max(surplus, one) : surplus;
   });
 }

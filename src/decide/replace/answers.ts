@@ -16,7 +16,7 @@ export function answerRequests(
   }
 }
 
-/** Answers all requests, because the cluster shuts down. */
+/** Answers all requests when the cluster shuts down. */
 export function cancelRequests(step: Step): void {
   for (const each of step.state.pendingRequests) {
     answerRequests(step, shuttingDown(step.state, each.for, each.slot), (one) => one === each);

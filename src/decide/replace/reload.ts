@@ -123,8 +123,8 @@ export function releaseFailed(
 
 /**
  * Whether a failure shows that the release does not work: the worker never became ready, or two
- * workers failed soon with errors that the previous release did not have. A single failure may be
- * caused by a request, and a client must not be able to roll back a release with one request.
+ * workers failed early with errors that the previous release did not have. A request may cause a
+ * single failure, and a client must not be able to roll back a release with one request.
  */
 function countsAgainst(step: Step, worker: Worker, before: Release, detail: string): boolean {
   if (worker.state === 'starting' || worker.readyAt === undefined) return true;

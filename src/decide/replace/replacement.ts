@@ -115,7 +115,7 @@ function takeOver(step: Step, candidacy: Candidacy): void {
     failures: cause === 'reload' ? NO_FAILURES : failures,
   });
   answerBeforeDrain(step, cause, slot);
-  // A failed worker was already counted as a restart.
+  // A failed worker's restart was already counted.
   if (predecessor === undefined || predecessor.state === 'draining') {
     return end(step, request, null);
   }
@@ -176,7 +176,7 @@ function fail(step: Step, candidacy: Candidacy, reason: string): void {
   end(step, candidacy, wanted ? reason : null);
 }
 
-/** Ends a replacement. After that its requester (reload, restart or upkeep) reads `step.ended`. */
+/** Ends a replacement. Its requester (reload, restart or upkeep) then reads `step.ended`. */
 function end(
   step: Step,
   { slot, cause, detail, release }: ReplacementRequest,

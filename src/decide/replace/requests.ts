@@ -21,7 +21,7 @@ export function request(step: Step, event: Request): void {
   if (event.type === 'reload') reload(step, event.reason);
   else if (event.type === 'scale') return scale(step, event);
   else restart(step, event);
-  // If the requester already drains for its request, the request must not wait for the requester's exit.
+  // If the requester is already draining for its request, the request must not wait for that exit.
   if (requester.by === 'worker') noLongerAwait(step, { id: requester.worker });
 }
 
@@ -42,7 +42,7 @@ export function settleRestarts(step: Step): void {
 
 /**
  * Replaces the worker of one slot with a new worker of the same release. Further requests during a
- * restart get the answer of that restart. If the slot already waits for a replacement for another
+ * restart get that restart's answer. If the slot already waits for a replacement with another
  * cause, that replacement runs first.
  */
 function restart(step: Step, { slot, reason }: RestartEvent): void {

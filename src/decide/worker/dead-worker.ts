@@ -46,7 +46,7 @@ export function noteExiting(step: Step, worker: Worker, event: WorkerEventOf<'ex
   if (!worker.fatal) step.change(worker, { requests: event.requests });
 }
 
-/** The worker drains by itself after an uncaught error. Its slot does not wait for the exit to restart. */
+/** The worker drains by itself after an uncaught error. Its slot restarts without waiting for the exit. */
 export function failSoon(step: Step, worker: ReadyWorker, { error, requests }: Fatal): void {
   const failing = step.change(worker, { error, requests, fatal: true });
   const detail = 'drained after an uncaught error';
@@ -246,7 +246,7 @@ function emitStopped(step: Step, worker: DrainingWorker, exit: ProcessExit): boo
 }
 
 function problemOf(worker: DrainingWorker, exit: ProcessExit): string | null {
-  if (worker.readyAt === undefined) return null; // how a worker that never served ends does not matter
+  if (worker.readyAt === undefined) return null; // a worker that never served may end in any way
   if (worker.overdue) return 'it did not exit in time and was killed';
   if (worker.failure) return worker.failure.detail;
   return worker.drain?.hookError ?? (exit.code === 0 ? null : describeExit(exit, 'crash'));

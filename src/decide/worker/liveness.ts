@@ -50,7 +50,7 @@ export function noteBlock(step: Step, worker: Worker, report: BlockReport): void
   step.change(worker, { block: { report, since: step.now - report.forMs } });
 }
 
-/** The event loop runs again. The timeout starts again, because the worker may not have read the ping yet. */
+/** The event loop runs again. Restarts the timeout, because the worker may not have read the ping yet. */
 export function onResumed(step: Step, worker: Worker): void {
   step.disarm({ type: 'block-overdue', worker: worker.id });
   restartTimeout(step, step.change(worker, { block: undefined }));
@@ -67,8 +67,8 @@ export function onPong(step: Step, worker: Worker, { seq, debugged }: WorkerEven
 }
 
 /**
- * Kills a worker whose ping is unanswered for `hangTimeoutMs`, or whose event loop has been blocked
- * for that long. A block may begin before the ping. A debugger may stop the event loop on purpose.
+ * Kills a worker that has not answered a ping for `hangTimeoutMs`, or has been blocked that long. A
+ * block may begin before the ping. A debugger may stop the event loop on purpose.
  */
 function killIfHung(step: Step, id: number): void {
   const { hangTimeoutMs } = step.options;
@@ -99,8 +99,8 @@ function restartTimeout(step: Step, worker: Worker): void {
 }
 
 function warnOfDelay(step: Step, lateMs: number, eventLoopUtilization: number): void {
-  // Node attributes the time in which a process is stopped to its previous activity, usually waiting.
-  // So a low utilization does not rule out a stop.
+  // Node counts a process's stopped time as its previous activity, usually waiting. So a low
+  // utilization does not rule out a stop.
   const cause =
     eventLoopUtilization > BUSY_UTILIZATION
       ? 'its own event loop was blocked, or the process was stopped'

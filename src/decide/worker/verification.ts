@@ -9,8 +9,8 @@ import { inWords, killFailed } from './worker-actions.js';
 /**
  * Called when a worker becomes ready. The first worker of each generation is asked whether its
  * threads can load their code. One answer is enough, because all workers of a generation have the
- * same code. Until the answer, the cluster does not count as started, and a reload replaces no
- * further worker.
+ * same code. Until then, the cluster does not count as started, and a reload replaces no more
+ * workers.
  *
  * @param verifiable `false` if the app offloads nothing.
  */

@@ -165,11 +165,11 @@ export function patienceMs({
   return lameDuckMs + drainTimeoutMs + killTimeoutMs + EXIT_GRACE_MS;
 }
 
-/** Maximum number of remembered errors; the oldest are dropped. Each error of an app may have a different message. */
+/** Maximum number of remembered errors; the oldest are dropped. An app's errors may all have different messages. */
 const MAX_ERRORS = 100;
 
 /**
- * The startup errors of the workers of a generation. One worker may print its own error. The primary
+ * The startup errors of one generation's workers. One worker may print its own error. The primary
  * logs the errors of the other workers, with the stack only the first time.
  */
 export interface BootErrors {
@@ -179,7 +179,6 @@ export interface BootErrors {
   readonly reported: readonly string[];
 }
 
-/** Whether a new worker may print its startup error. */
 export function mayPrintBootError(step: Step, id: WorkerId, generation: number): boolean {
   // A new reload is a new attempt, so its errors are printed again.
   if (generation > step.state.bootErrors.generation) forgetBootErrors(step, generation);

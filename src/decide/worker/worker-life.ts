@@ -118,7 +118,7 @@ export function leave(
 ): void {
   if (step.state.shutdown !== undefined) return;
   retire(step, worker, 'signal');
-  // Counted as a failure, so that an app that always closes itself is a crash loop.
+  // A failure, so that an app that always closes itself enters a crash loop.
   if (closed) return recover(step, worker, 'exit', 'its app closed itself');
   if (loseCandidate(step, worker, 'it received a signal')) return;
   if (candidateOf(step.state, worker.slot) !== undefined) return;

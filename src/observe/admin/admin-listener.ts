@@ -169,7 +169,7 @@ function send(request: IncomingMessage, response: ServerResponse, answer: Endpoi
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 
-/** Hides the message of unexpected errors, because it may name files or hosts. */
+/** Hides messages of unexpected errors, because they may name files or hosts. */
 function failure(error: unknown): EndpointResponse {
   return plain(500, error instanceof ClusterConfigurationError ? error.message : 'internal error');
 }

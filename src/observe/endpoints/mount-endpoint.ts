@@ -55,7 +55,7 @@ export function mountEndpoint(
 /**
  * Concurrent calls share one run and its result.
  *
- * @param situation if its value has changed since the start of the current run, a call starts a new run.
+ * @param situation a call starts a new run if this value has changed since the current run began.
  */
 export function shareInFlight<T>(
   run: () => Promise<T>,

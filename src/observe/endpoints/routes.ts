@@ -5,7 +5,7 @@ import { MODULE_OPTIONS, type ResolvedModuleOptions } from '../../contract/optio
 import { type Handler, labelled } from '../../worker/serve/route-template.js';
 import { OWN_ENDPOINT } from './mount-endpoint.js';
 
-/** Nest registers routes with these methods of the adapter: `get`, `all`, `propfind` and so on. */
+/** Nest registers routes with these adapter methods: `get`, `all`, `propfind` and so on. */
 const METHODS = Object.values(RequestMethod)
   .filter((method) => typeof method === 'string')
   .map((method) => method.toLowerCase());
@@ -23,7 +23,7 @@ type Register = (...args: unknown[]) => unknown;
 export class Routes {
   readonly #ownPaths = new Set<string>();
   readonly #appPaths = new Set<string>();
-  /** Paths of both the app and this package. Only the handler that is registered first would be called. */
+  /** Paths that both the app and this package use. Only the handler registered first would be called. */
   readonly #shadowed = new Set<string>();
   #adapter: AbstractHttpAdapter | undefined;
 

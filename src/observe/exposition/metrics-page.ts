@@ -40,13 +40,13 @@ export class MetricsPage {
 }
 
 /**
- * Merges the metrics of the cluster and its workers with the Prometheus client.
+ * Uses the Prometheus client to merge the metrics of the cluster and its workers.
  *
- * If the primary did not answer, the counts of other workers are unknown. Counters are then omitted: a
- * gap in a time series is harmless, but Prometheus treats a lower value as a reset.
+ * If the primary did not answer, the counts of other workers are unknown. Counters are then
+ * omitted: a gap in a time series is harmless, but Prometheus treats a lower value as a reset.
  *
- * @returns the registry, and the names of metrics that both the cluster and the app have. The registry
- *   has the app's metrics of these names.
+ * @returns the registry, and the metric names that both the cluster and the app have. For these
+ *   names, the registry has the app's metrics.
  */
 export function clusterRegistry(
   client: PrometheusClient,
@@ -67,7 +67,7 @@ export function clusterRegistry(
   };
 }
 
-/** Drops histograms of an older release with other bucket bounds, because they cannot be summed. */
+/** Drops an older release's histograms if bucket bounds differ, because they cannot be summed. */
 function withSameBuckets(newestFirst: readonly (readonly MetricJson[])[]): MetricJson[][] {
   const buckets = new Map<string, string>();
   return newestFirst.map((metrics) =>

@@ -37,7 +37,7 @@ export function appChecks(
       try {
         return (await check()) as HealthIndicatorResult;
       } catch (error) {
-        // Indicators for terminus 11 report with this error that they are down.
+        // Indicators for terminus 11 throw this error when they are down.
         if ((error as { isHealthCheckError?: boolean } | null)?.isHealthCheckError) throw error;
         return down('threw an error', `: ${inspected(error)}`);
       }

@@ -144,7 +144,7 @@ export class HealthEndpoints {
 const isOurs = (key: string): boolean =>
   ['cluster', 'eventLoop', 'memory', 'offload'].includes(key);
 
-/** The result with only the status of each indicator. */
+/** The result, reduced to each indicator's status. */
 function statusesOf(
   result: HealthCheckResult,
   isShown: (key: string) => boolean,

@@ -26,7 +26,7 @@ function judge(name: string, value: number, limit = Infinity) {
   return { status: 'up' } as const;
 }
 
-/** Adds the status to a report. Terminus has `degraded` since version 12. Before, the status is `up`. */
+/** Adds the status to a report. Before version 12, terminus has no `degraded`, so the status is `up`. */
 function reportOf<Key extends string>(
   { knowsDegraded }: Pick<Terminus, 'knowsDegraded'>,
   key: Key,
@@ -75,10 +75,10 @@ export class EventLoopHealthIndicator {
   ) {}
 
   /**
-   * Down if the delay exceeds the limit, and degraded above 80 % of the limit. Without a limit always
-   * up, because a blocked event loop cannot respond.
+   * Down if the delay exceeds the limit, and degraded above 80 % of the limit. Always up without a
+   * limit, because a blocked event loop cannot respond.
    *
-   * @param maxDelayMs limit of the 99th percentile in the last heartbeat interval. Default: no limit.
+   * @param maxDelayMs limit on the 99th percentile of the last heartbeat interval. Default: none.
    */
   check<const Key extends string = 'eventLoop'>(
     key = 'eventLoop' as Key,
@@ -100,9 +100,9 @@ export class OffloadHealthIndicator {
   ) {}
 
   /**
-   * Down if more calls wait than the limit, and degraded above 80 % of the limit.
+   * Down if the waiting calls exceed the limit, and degraded above 80 % of it.
    *
-   * @param maxQueueSize limit of calls that wait for a thread. Default: no limit.
+   * @param maxQueueSize limit on calls that wait for a thread. Default: no limit.
    */
   check<const Key extends string = 'offload'>(
     key = 'offload' as Key,

@@ -28,7 +28,7 @@ const MISNAMED = [
 /** The names of default metrics. An app may also collect them. */
 const DEFAULT = /^(process|nodejs)_/;
 
-/** All metrics of this process, of the app and of this package. */
+/** All metrics of this process: the app's and this package's. */
 export class ProcessMetrics implements MetricsSource {
   /** This package's metrics. The app's registries are not modified. */
   readonly #own: MetricsRegistry;

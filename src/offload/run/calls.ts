@@ -1,7 +1,7 @@
 import type { OffloadMetrics } from '../offload.metrics.js';
 import type { Task, TaskOutcome } from './runner.interface.js';
 
-/** A call of a task, from its submission to its end. */
+/** A task call, from its submission to its end. */
 export class Call {
   /** When the call was made, in monotonic ms. */
   readonly calledAt = performance.now();
@@ -9,7 +9,7 @@ export class Call {
   startedAt: number | undefined;
   /** Set by {@link end}. `undefined` if the task itself returns or throws. */
   ended: { readonly outcome: TaskOutcome; readonly error: unknown } | undefined;
-  /** The timeout of the wait, later the timeout of the run. */
+  /** The timeout of the wait, later of the run. */
   timer: NodeJS.Timeout | undefined;
   /** Ends the wait, or terminates the thread that runs the call. */
   stop: () => void = () => {};
@@ -50,7 +50,7 @@ export class Calls {
     return [...this.#calls].some(({ calledAt }) => calledAt < before);
   }
 
-  /** The ratio of time in which the threads were busy since the last call of this method, 0..1. */
+  /** The fraction of time that the threads were busy since this method was last called, 0..1. */
   utilization(threads: number): number {
     const at = performance.now();
     let busyMs = this.#endedMs;

@@ -43,6 +43,6 @@ export interface Submitter {
 export interface Runner extends Submitter {
   /** Number of threads. 0 if calls run on the event loop. */
   readonly threads: number;
-  /** Rejects further and waiting calls, and aborts running calls. */
+  /** Rejects new and waiting calls, and aborts running calls. */
   close(): Promise<void>;
 }

@@ -31,7 +31,7 @@ export function missingThreadProgram(): string[] {
     : [`${LEAVE_OUT_OF_BUNDLE}, or set CLUSTER_OFFLOAD=inline`];
 }
 
-/** Threads are terminated if there was no call for this long. */
+/** Threads are terminated after this long without a call. */
 const IDLE_MS = 60_000;
 
 /** Timeout for closing the modules in threads, then for terminating the threads. Native code can delay both. */
@@ -56,13 +56,13 @@ interface PoolOptions {
 interface PoolEvents {
   /** The thread of a running call has died. */
   lost(task: Task, error: unknown): void;
-  /** A thread has died without a running call. */
+  /** A thread that ran no call has died. */
   died(error: unknown): void;
   /** A result was a class instance, which arrives as a plain object. */
   lostClass(task: Task, className: string): void;
 }
 
-/** Runs calls in the threads of a Piscina pool, in the order in which they were made. */
+/** Runs calls in the threads of a Piscina pool, in the order they were made. */
 export class ThreadPool implements Runner {
   /** The calls that were submitted to Piscina, at most one per thread. */
   readonly #turns = new Set<Call>();
@@ -86,7 +86,7 @@ export class ThreadPool implements Runner {
 
   /** Loads all tasks in a separate thread, which is then terminated. @returns messages about the problems. */
   async check(): Promise<readonly string[]> {
-    // Only with minThreads = 1 does Piscina reject the message if the thread exits while loading.
+    // If the thread exits while loading, Piscina rejects the message only with minThreads = 1.
     const piscina = await this.#create(1, 1);
     try {
       return describeProblems((await post(piscina, { type: 'check' })) as Problem[]);
@@ -100,7 +100,7 @@ export class ThreadPool implements Runner {
     }
   }
 
-  /** Starts the threads of `minThreads`. */
+  /** Starts `minThreads` threads. */
   keep(): void {
     if (this.options.minThreads > 0 && !this.#closed) void this.#open();
   }
@@ -162,9 +162,9 @@ export class ThreadPool implements Runner {
   }
 
   /**
-   * Resolves when the call may be submitted to Piscina, or has ended. Piscina never gets more calls than
-   * there are threads: it keeps waiting calls with a signal in an unordered list that its maxQueue does
-   * not limit (5.3, `_returnUndistributedTask()`).
+   * Resolves when the call may be submitted to Piscina, or has ended. Piscina never gets more calls
+   * than there are threads: calls with a signal would wait in an unordered list that its maxQueue
+   * does not limit (5.3, `_returnUndistributedTask()`).
    */
   async #turn(call: Call): Promise<void> {
     if (call.ended !== undefined) return;

@@ -13,8 +13,8 @@ const LIBRARIES =
 const DECORATE = /^_+(?:ts_)?decorate/i;
 
 /**
- * The file that called this package. For a decorator, the file of the decorated class, even if a
- * decorator of the app in another file calls ours.
+ * The file that called this package. For a decorator, the file of the decorated class, even if an
+ * app decorator in another file calls ours.
  *
  * @returns an absolute path. `undefined` for evaluated code without a file.
  */

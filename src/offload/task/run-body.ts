@@ -51,8 +51,8 @@ export function resultOf(result: RunResult): unknown {
 /**
  * Copies an argument or a result, as for another thread.
  *
- * @throws ClusterUncloneableError for any error of structured clone. For example, it throws a TypeError
- *   for a stream and a RangeError for a value that is nested too deeply.
+ * @throws ClusterUncloneableError for any error of structured clone, such as a TypeError for a
+ *   stream or a RangeError for a value nested too deeply.
  */
 export function cloneOf<T>(name: string, value: T): T {
   try {
@@ -72,7 +72,7 @@ function classNameOf(value: unknown): string | undefined {
   return constructor === Object ? undefined : constructor?.name;
 }
 
-/** The last value of an Observable, as in a response of Nest. Returns any other value unchanged. */
+/** The last value of an Observable, as in a Nest response. Returns any other value unchanged. */
 async function lastValueOf(value: unknown): Promise<unknown> {
   if (typeof value !== 'object' || value === null) return value;
   if (typeof (value as { subscribe?: unknown }).subscribe !== 'function') return value;
@@ -84,8 +84,8 @@ async function lastValueOf(value: unknown): Promise<unknown> {
 export type Place = readonly [index: number, key?: string | number];
 
 /**
- * Finds Buffers, because structured clone turns them into a `Uint8Array`, which has another
- * `toString()`. Does not find Buffers that are nested more deeply.
+ * Finds Buffers, because structured clone turns each into a `Uint8Array`, whose `toString()`
+ * differs. Does not find Buffers nested deeper than a `Place`.
  */
 export function buffersIn(values: readonly unknown[]): Place[] {
   const places: Place[] = [];
@@ -105,7 +105,7 @@ export function restoreBuffers<T extends unknown[]>(values: T, places: readonly 
     const holder = (key === undefined ? values : values[index]) as Record<string | number, unknown>;
     const at = key ?? index;
     const bytes = holder[at];
-    // The property may be missing, because structured clone loses properties of a Map, an error and others.
+    // The property may be missing, because structured clone drops some, such as those of Maps and errors.
     if (!(bytes instanceof Uint8Array)) continue;
     holder[at] = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }

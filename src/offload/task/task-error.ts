@@ -133,7 +133,7 @@ function prototypeFor(
   { status }: { readonly status?: unknown },
 ): object {
   for (const name of classes) {
-    // Other packages may use the same class names as Nest, but without a status.
+    // Other packages' classes may have the same names as Nest's, but no status.
     const ofNest = typeof status === 'number' && (nest as Record<string, unknown>)[name];
     if (isHttpException(ofNest)) return ofNest.prototype;
     const known = KNOWN.get(name);

@@ -184,10 +184,10 @@ export class ThreadHost {
   }
 
   /**
-   * Imports a file that declares a class. The import of a bundle may only define modules, without
+   * Imports a file that declares a class. Importing a bundle may only define modules, without
    * evaluating them. In this case, imports the whole app as a worker does, but does not create it.
    *
-   * @param find finds the class after the import. Gets the exports of the file.
+   * @param find gets the file's exports after the import, and finds the class.
    */
   async #evaluate<T>(file: string, find: (exports: object) => T): Promise<T> {
     const exports = (await import(pathToFileURL(file).href)) as object;

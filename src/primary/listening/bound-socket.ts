@@ -30,7 +30,7 @@ type CreateServerHandle = (
 const createServerHandle = (net as unknown as { _createServerHandle?: CreateServerHandle })
   ._createServerHandle;
 
-/** The flag for SO_REUSEPORT, since libuv 1.49. Node passes the flag to libuv since 22.12. */
+/** The flag for SO_REUSEPORT, since libuv 1.49. Node has passed it to libuv since 22.12. */
 const UV_TCP_REUSEPORT = 2;
 
 /** A socket that the primary binds and keeps open. The primary never accepts connections on it. */

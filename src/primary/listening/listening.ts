@@ -22,14 +22,15 @@ type Options = Pick<ResolvedClusterOptions, 'address' | 'balancing' | 'workers'>
 /**
  * Gives the workers their listening sockets, according to the balancing strategy.
  *
- * `shared`: all workers listen on one socket, and the kernel wakes an idle worker. The primary keeps
- * the socket open, so connections wait in its backlog while no worker is alive. If the socket has no
- * handle (with `round-robin`, or if this Node version cannot keep a socket open), workers listen
- * through node:cluster.
+ * `shared`: all workers listen on one socket, and the kernel wakes an idle worker. The primary
+ * keeps the socket open, so connections wait in its backlog while no worker is alive. If the socket
+ * has no handle (with `round-robin`, or if this Node version cannot keep a socket open), workers
+ * listen through node:cluster.
  *
- * `reuse-port` and `ports`: each slot has its own socket, on one port or on its own port. If the
- * worker of a slot has exited or is blocked, the kernel still sends connections to the slot's socket.
- * Until the slot has a responsive worker, the workers of all other slots also listen on that socket.
+ * `reuse-port` and `ports`: each slot has its own socket, on a shared port or its own. If the
+ * worker of a slot has exited or is blocked, the kernel still sends connections to the slot's
+ * socket. Until the slot has a responsive worker, the workers of all other slots also listen on
+ * that socket.
  */
 export class Listening {
   readonly sockets: BoundSocket[] = [];
@@ -40,7 +41,7 @@ export class Listening {
   #bindSlot: ((slot: number) => BoundSocket) | undefined;
   /** Slots whose socket was given to a worker. Only these sockets can have waiting connections. */
   readonly #given = new Set<number>();
-  /** For each worker, the slots without a responsive worker whose sockets it also listens on. */
+  /** For each worker, the slots it also listens for, because they have no responsive worker. */
   #adopted = new Map<WorkerHandle, Set<number>>();
 
   /** @param activated the socket that systemd passed to this process. */
@@ -190,7 +191,7 @@ interface Acceptor {
 
 /**
  * The sockets on which node:cluster accepts connections in the primary: with round-robin, and for
- * further servers of an app. node:cluster closes such a socket when the last worker that uses it
+ * an app's further servers. node:cluster closes such a socket when the last worker that uses it
  * exits, and the kernel then resets the waiting connections.
  */
 export class ClusterAcceptors {

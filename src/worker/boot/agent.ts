@@ -18,7 +18,7 @@ import { ProcessLink, SNAPSHOT_TIMEOUT_MS } from '../link/process-link.js';
 import { ARE_CONTEXTS_CHEAP, runningRequests } from '../serve/request-scope.js';
 import { answerSignals, HOOKS_TAKEN_OVER } from './signals.js';
 
-/** A thrown error should end the process in this time. If a handler of the app prevents it, the agent exits. */
+/** A thrown error should end the process within this time. If an app handler prevents it, the agent exits. */
 const UNCAUGHT_MS = 100;
 
 /** Metrics are also sent at this interval without a request, so that a crash loses few of them. */
@@ -91,7 +91,7 @@ export class WorkerAgent {
       (signal) => void this.#askToLeave(signal),
       () => link.warn(HOOKS_TAKEN_OVER),
     );
-    // If a reload has turned the watchdog on, the primary may have opened no pipe for it.
+    // If a reload turned the watchdog on, the primary may not have opened a pipe for it.
     if (!options.watchdog || reportTo === undefined) return;
     const { hangTimeoutMs, memory } = options;
     const { beats } = link.meter;
@@ -269,7 +269,7 @@ export class WorkerAgent {
     // Without this, node:cluster exits the process when the channel closes.
     if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
     this.#served.signal ??= LEAVE_SIGNAL;
-    // A drain may already be running with the longer timeouts of the options.
+    // A drain may already be running with the options' longer timeouts.
     const { drainTimeoutMs, killTimeoutMs } = ORPHAN_SHUTDOWN;
     setTimeout(() => this.#served.force(), drainTimeoutMs);
     setTimeout(() => this.#end(1), drainTimeoutMs + killTimeoutMs);

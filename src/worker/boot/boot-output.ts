@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { reportError, type ErrorReport } from '../../contract/errors/error-report.js';
 
-/** The newest part of standard error that is kept, in characters. */
+/** How much of the end of standard error is kept, in characters. */
 const MAX_TAIL_LENGTH = 16_384;
 const MAX_MESSAGE_LENGTH = 2_000;
 
@@ -35,7 +35,7 @@ export class BootWatch {
     // Without this, onExit() would report older output: Node does not print the error with `write`.
     process.off('exit', this.#onExit);
     this.failed(reportError(error));
-    // Our handler would keep Node from printing the error, and the app's own handler decides by itself.
+    // An app's own handler takes precedence, and ours would keep Node from printing the error.
     if (process.listenerCount('uncaughtException') > 0 || this.prints) return;
     process.once('uncaughtException', () => {
       this.end();
@@ -112,7 +112,7 @@ function takeOverFromEarlyBoot(): void {
   if (typeof handOver === 'function') handOver();
 }
 
-/** The part of Nest's `Logger` that is used here. `staticInstanceRef` is an internal of Nest 11 and 12. */
+/** The part of Nest's `Logger` that is used here. `staticInstanceRef` is internal to Nest 11 and 12. */
 interface NestLogger {
   staticInstanceRef: LoggerService | undefined;
   overrideLogger(logger: unknown): unknown;

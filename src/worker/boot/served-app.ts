@@ -153,7 +153,7 @@ function takeOverClose(
   };
 }
 
-/** The part of Nest's applications, microservices and application contexts that is used here. */
+/** The parts of Nest applications, microservices and application contexts used here. */
 export interface WorkerApp {
   init(): Promise<unknown>;
   /** @param signal the name of the signal, for the app's shutdown hooks. */

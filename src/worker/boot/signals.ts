@@ -4,7 +4,7 @@ import { LEAVE_SIGNAL } from '../../contract/messages.js';
 /** A terminal or shell sends these signals to the whole process group. Only the primary handles them. */
 const SIGNALS_OF_THE_PRIMARY = ['SIGINT', 'SIGHUP', 'SIGTTIN', 'SIGTTOU'] as const;
 
-/** The method with which Nest 11 and 12 add signal listeners. */
+/** The Nest 11 and 12 method that adds signal listeners. */
 const LISTENS = 'listenToShutdownSignals';
 
 /** The number of stack frames searched for Nest's method. */
@@ -22,13 +22,13 @@ export function answerSignals(leave: (signal: NodeJS.Signals) => void, onRemove:
 
 /**
  * Removes the signal listeners of Nest's `enableShutdownHooks()` as soon as Nest adds them. A
- * terminal or supervisor sends a signal to the whole process group. On this signal, Nest would
- * close resources that requests in flight need.
+ * terminal or supervisor signals the whole process group. Nest would then close resources that
+ * requests in flight need.
  *
  * Other Nest contexts in the process also lose their listeners, so a signal does not close them.
  * This cannot be avoided, because a listener does not reveal its context.
  *
- * @returns a function that ends the removal of new listeners.
+ * @returns a function that stops the removal of new listeners.
  */
 export function removeNestListeners(onRemove: () => void): () => void {
   const onNewListener = (name: string | symbol, listener: () => void): void => {

@@ -30,9 +30,9 @@ export function reportUncaught(thrown: unknown): ErrorReport {
 }
 
 /**
- * The text that a worker writes for an uncaught error: the whole error, or one line in a JSON log.
+ * The text a worker writes for an uncaught error: the whole error, or one line in a JSON log.
  *
- * @param isReported whether the primary logs the error. Then a JSON log needs no second line.
+ * @param isReported whether the primary logs the error. If so, a JSON log needs no second line.
  */
 export function uncaughtText(
   error: unknown,

@@ -39,7 +39,7 @@ export class PrimaryChannel {
 
   constructor(private readonly ipc: Ipc = process) {}
 
-  /** @param listener gets each message from the primary except answers, and the socket that it carries. */
+  /** @param listener gets each non-answer message from the primary, with the socket that it carries. */
   onMessage(listener: (message: Exclude<PrimaryMessage, Answer>, handle: unknown) => void): void {
     this.ipc.on('message', (raw: unknown, handle: unknown) => {
       const message = parsePrimaryMessage(raw);

@@ -41,7 +41,7 @@ export const SNAPSHOT_TIMEOUT_MS = 500;
 /** Maximum wait for a thread's socket path. Starting the thread takes about 0.1 s. */
 const THREAD_TIMEOUT_MS = 5_000;
 
-/** The interval of measurements in a process without a primary, which gets no heartbeats. */
+/** Measurement interval of a process that has no primary and so gets no heartbeats. */
 const MEASURE_MS = 1_000;
 
 /** Maximum wait for an idle interval, because an app under full load is never idle. */
@@ -61,7 +61,7 @@ interface LinkSetup {
   };
 }
 
-/** Clients that a drain sends to other workers, for example of Socket.IO. */
+/** Clients, for example of Socket.IO, that a drain sends to other workers. */
 export interface SentClients {
   readonly present: () => readonly unknown[];
   readonly leave: (one: unknown) => void;
@@ -135,7 +135,7 @@ export class ProcessLink implements ClusterLink {
     return this.stats();
   }
 
-  /** Values that are expensive to read are from the last interval, other values are current. */
+  /** Values that are expensive to read are from the last interval. Others are current. */
   stats(): WorkerStats {
     const { tracker } = this;
     return {
@@ -285,7 +285,7 @@ export class ProcessLink implements ClusterLink {
     this.#tasks.push(pending);
   }
 
-  /** Whether work other than requests has started before this time and is not done. */
+  /** Whether any non-request work started before this time and is not done. */
   hasTasksBefore(before: number): boolean {
     // Must call every function, because the call also announces the drain. some() would stop early.
     return this.#tasks.filter((has) => has(before)).length > 0;

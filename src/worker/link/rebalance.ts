@@ -25,8 +25,8 @@ export class Rebalance {
   }
 
   /**
-   * Asks some clients to reconnect. Together, their connections carried at most `ratio` of the load.
-   * Withdraws an earlier call for clients that have not been asked yet.
+   * Asks some clients to reconnect. Together, their connections carried at most `ratio` of the
+   * load. Cancels an earlier call for clients not yet asked.
    */
   giveAway(ratio: number): void {
     for (const connection of this.#chosen) connection.stay();

@@ -12,11 +12,11 @@ const ROUNDING_MS = 10;
 export class WorkerLeaderRole implements LeaderRole {
   readonly #listeners: ((leading: Leading) => void)[] = [];
   #asked = false;
-  /** When the lease ends, by the machine's monotonic clock. Changes of the system time do not affect it. */
+  /** When the lease ends, by the machine's monotonic clock. Changes to the system time do not affect it. */
   #until = -Infinity;
-  /** Runs due after this time belong to this worker, by the machine's monotonic clock. */
+  /** This worker owns runs due after this time on the machine's monotonic clock. */
   #since: number | undefined;
-  /** Runs due after this time belong to the next leader, by `Date.now()`. */
+  /** The next leader owns runs due after this time, by `Date.now()`. */
   #resignedAt: number | undefined;
 
   constructor(private readonly send: (message: WorkerMessage) => void) {}

@@ -11,7 +11,7 @@ interface ExpressApp {
 /** Node's two HTTP classes are functions, so they can be called on an existing object. */
 type Constructor = (this: object, ...args: never[]) => void;
 
-/** Requests of these events go to the event's listeners and never to Express. */
+/** Requests with these events go to the events' listeners, never to Express. */
 const PLAIN_EVENTS = ['upgrade', 'connect'] as const;
 
 /**
@@ -42,7 +42,7 @@ export function presetExpressPrototypes(
   return true;
 }
 
-/** The symbol of a server property in which Node 20 to 26 keeps a class. `undefined` if the class is not Node's. */
+/** The symbol of the server property where Node 20 to 26 keeps a class. `undefined` if the class is not Node's. */
 function keyOf(server: Server, description: string, expected: unknown): symbol | undefined {
   const key = Object.getOwnPropertySymbols(server).find((each) => each.description === description);
   return key !== undefined && Reflect.get(server, key) === expected ? key : undefined;

@@ -13,7 +13,7 @@ export const ALREADY_LISTENING =
 const SILENT =
   "app.listen() has returned, but the HTTP server is not listening; do not replace the app's listen() method";
 
-/** The internals of net.Server that listen on a unix socket's handle (Node 20 to 26). */
+/** The net.Server internals for listening on a unix socket's handle (Node 20 to 26). */
 interface ServerInternals {
   _handle: unknown;
   _pipeName: string;

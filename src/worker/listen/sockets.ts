@@ -18,8 +18,8 @@ import { listenOn } from './listen.js';
 const PRIMARY_PATIENCE_MS = 5_000;
 
 /**
- * All sockets that a worker listens on. These are the sockets of the app's HTTP server, of further
- * servers in the app, such as a WebSocket gateway with its own port, and of slots without a worker.
+ * All sockets that a worker listens on: those of the app's HTTP server, of other servers in the app
+ * (such as a WebSocket gateway with its own port), and of slots without a worker.
  */
 export class WorkerSockets {
   readonly #limit: (server: net.Server) => void;
@@ -132,7 +132,7 @@ export class WorkerSockets {
    * Closes all sockets. If another process or systemd also holds a socket, that process accepts the
    * connections in the backlog. Otherwise this process accepts them first.
    *
-   * @param signal ends the waiting: when it is aborted, the sockets are closed immediately.
+   * @param signal when aborted, ends the wait and closes the sockets immediately.
    * @param others further servers to close, such as the servers of TCP microservices.
    */
   async leave(signal: AbortSignal, others: readonly net.Server[]): Promise<void> {
@@ -148,7 +148,7 @@ export class WorkerSockets {
 
   /** Accepts the connections in the backlogs first. Several processes may do so at the same time. */
   async #emptyAndClose(sockets: readonly net.Server[], signal: AbortSignal): Promise<void> {
-    // If the primary closed its sockets later, connections that arrive in between would be reset.
+    // If the primary closed its sockets last, connections arriving in between would be reset.
     const patience = delay(PRIMARY_PATIENCE_MS, undefined, { signal }).catch(() => {});
     await Promise.race([this.#released, patience]);
     const listening = sockets.filter((server) => server.listening);
@@ -167,7 +167,7 @@ type IdleSocket = net.Socket & {
   readonly server?: unknown;
 };
 
-/** The server's options for connections. net.Server has properties with the names of its options. */
+/** The server's connection options. net.Server has properties of the same names. */
 function connectionOptionsOf(server: net.Server & net.ServerOpts): net.ServerOpts {
   // The property is in seconds, the option in ms.
   const keepAliveInitialDelay = (server.keepAliveInitialDelay ?? 0) * 1_000;

@@ -4,7 +4,7 @@ import type { WorkerApp } from '../boot/served-app.js';
 
 type RpcHandler = (...args: unknown[]) => unknown;
 
-/** The part of Nest's server for a transport that is used here. Nest is not imported. */
+/** The part of Nest's transport server that is used here. Nest is not imported. */
 interface RpcTransport {
   /** A value of Nest's enum `Transport`, or the id of a custom transport. */
   readonly transportId?: unknown;
@@ -33,7 +33,7 @@ const GRPC = 4;
 const SENDING_MS = 50;
 
 /**
- * A connection is closed only after the client was silent for this long. Nest's TCP protocol cannot
+ * A connection is closed only once its client has been silent this long. Nest's TCP protocol cannot
  * announce the close, so a request sent at that moment would fail.
  */
 const QUIET_MS = 100;
@@ -161,8 +161,8 @@ class TcpConnection {
   running = 0;
   #bytesRead: number;
   /**
-   * When the connection last received data, in monotonic ms. Starts at the first check, because data
-   * from before the accept may not have been read earlier.
+   * When the connection last received data, in monotonic ms. Starts at the first check, because
+   * data sent before the accept may be unread until then.
    */
   #quietSince: number | undefined;
 

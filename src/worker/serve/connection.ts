@@ -24,7 +24,7 @@ export type SecureSocket = TrackedSocket & { readonly _parent?: TrackedSocket };
 /** The `extension` room sets this on a WebSocket's socket if it closes the WebSocket itself. */
 const CLOSED_BY_OWNER = Symbol.for('nestjs-cluster.closed-by-owner');
 
-/** An unmasked WebSocket close frame (RFC 6455, 5.5.1). After 1001 some clients do not reconnect: 1012, "service restart". */
+/** An unmasked WebSocket close frame (RFC 6455, 5.5.1): 1012, "service restart". After 1001, some do not reconnect. */
 const SERVICE_RESTART = Buffer.from([0x88, 0x02, 0x03, 0xf4]);
 
 /** The state of an open connection. Kept as a property of the socket, so that requests need no lookup. */
@@ -75,7 +75,7 @@ export class Connection {
     this.scope = scope;
   }
 
-  /** Called when the oldest request in flight was answered. Must be cheap. */
+  /** Called when the oldest request in flight is answered. Must be cheap. */
   finish(): void {
     this.inFlight -= 1;
     this.answered += 1;
@@ -89,7 +89,7 @@ export class Connection {
     this.scope = next.scope;
   }
 
-  /** Called when the connection was closed with requests in flight. */
+  /** Called when the connection closes with requests in flight. */
   abandon(): void {
     if (this.inFlight === 0) return;
     for (const { scope } of [this, ...(this.pipelined ?? [])]) scope?.end();
@@ -103,7 +103,7 @@ export class Connection {
     return !this.webSocket && !pipelines && this.closeNotice === undefined;
   }
 
-  /** Asks the client to reconnect, most likely to another worker, at one of its next requests. */
+  /** Asks the client to reconnect, most likely to another worker, on one of its next requests. */
   leave(): void {
     this.closeNotice = new CloseNotice();
   }
@@ -212,7 +212,7 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   );
 }
 
-/** Asks a client to reconnect: by `Connection: close`, over HTTP/2 by a GOAWAY. */
+/** Asks a client to reconnect, by `Connection: close` or, over HTTP/2, a GOAWAY. */
 class CloseNotice {
   sent = false;
   #asked: ServerResponse | undefined;

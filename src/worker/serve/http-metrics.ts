@@ -21,7 +21,7 @@ const METHOD_FACTOR = 1_000;
 const OVERFLOW = 'other';
 
 /**
- * Maximum number of series, without the overflow's. A series takes 3 to 5 KB of a process's metrics,
+ * Maximum number of series, except the overflow's. A series takes 3 to 5 KB of a process's metrics,
  * which are limited to 16 MB.
  */
 const MAX_SERIES = 2_000;
@@ -157,7 +157,7 @@ export class HttpMetrics implements ResponseObserver {
   }
 
   /**
-   * Adds a series. Beyond the limit, all requests count for the route {@link OVERFLOW}, so that sums
+   * Adds a series. Beyond the limit, requests count toward the route {@link OVERFLOW}, so that sums
    * over all routes stay correct.
    */
   #addSeries(template: string, key: number): Series {

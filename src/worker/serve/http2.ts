@@ -4,7 +4,7 @@ import { CONNECTION, type TrackedSession, type TrackedSocket } from './connectio
 import type { Scope } from './request-scope.js';
 import type { RequestTracker } from './tracker.js';
 
-/** Extends the HTTP/1.1 types, because the properties that are read here are the same. */
+/** Extends the HTTP/1.1 types, because the properties read here are the same. */
 type Http2Request = IncomingMessage & Pick<Http2ServerRequest, 'stream'>;
 type Http2Response = ServerResponse & Pick<Http2ServerResponse, 'stream'>;
 
@@ -53,7 +53,7 @@ export class Http2Sessions {
     return this.#exchanges;
   }
 
-  /** Sends a GOAWAY on sessions with requests in flight. Idle sessions get it at their next request. */
+  /** Sends a GOAWAY on sessions with requests in flight. Idle sessions get it on their next request. */
   announceClose(): void {
     this.#closing = true;
     for (const { session } of this.#exchanges) this.#announce(session);
@@ -72,7 +72,7 @@ export class Http2Sessions {
   }
 
   readonly #onRequest = (request: Http2Request, response: Http2Response): void => {
-    // A server with `allowHTTP1` emits this event also for HTTP/1.1 requests.
+    // A server with `allowHTTP1` also emits this event for HTTP/1.1 requests.
     if (request.httpVersionMajor < 2) return;
     const { tracker } = this;
     const session: TrackedSession | undefined = request.stream.session;
@@ -118,10 +118,10 @@ const LAST_STREAM_ID = 2 ** 31 - 1;
 const GRACE_MS = 250;
 
 /**
- * Asks the client to open another session, by a GOAWAY with the maximum stream ID (RFC 9113, 6.8).
- * Node 20 to 26 cannot send nghttp2's "shutdown notice", so nghttp2 ignores all streams that arrive
- * after the GOAWAY. It refuses them when the session closes. They have not been processed, so the
- * client can safely retry them.
+ * Uses a GOAWAY with the maximum stream ID (RFC 9113, 6.8) to ask the client to open another
+ * session. Node 20 to 26 cannot send nghttp2's "shutdown notice", so nghttp2 ignores all streams
+ * that arrive after the GOAWAY. It refuses them when the session closes. They are unprocessed, so
+ * the client can safely retry them.
  */
 function announceClose(session: Http2Session): void {
   // goaway() throws on a destroyed session, which is not `closed` until its socket is closed.

@@ -21,7 +21,7 @@ export class Scope implements RequestScope {
     this.url = url;
   }
 
-  /** Called when the response was sent or the client has disconnected. */
+  /** Called when the response is sent or the client disconnects. */
   end(): void {
     this.waiting = undefined;
   }
@@ -38,8 +38,8 @@ const WITHOUT_BODY: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD', 'O
 export const ARE_CONTEXTS_CHEAP = Number(process.versions.node.split('.')[0]) >= 24;
 
 /**
- * Gives each request its own async context. With one context per connection, work after a response
- * would count for the connection's next request.
+ * Gives each request its own async context. With one per connection, work after a response would be
+ * attributed to the connection's next request.
  */
 export class RequestScopes {
   /**
@@ -71,7 +71,7 @@ export class RequestScopes {
   }
 }
 
-/** Enters the context again for each part of the body, because the parser of Node 24 does not. */
+/** Enters the context again for each part of the body, because Node 24's parser does not. */
 function keepBodyIn(request: IncomingMessage, enter: () => void): void {
   const push = request.push.bind(request);
   request.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
@@ -127,9 +127,9 @@ function describe({ method = '', url = '', originalUrl = url }: RequestLine) {
 const WATCHERS = Symbol('nestjs-cluster.watchers');
 
 /**
- * Calls `gone` once if the client disconnects before the response is complete, immediately if it has
- * already disconnected. Over HTTP/1.1, watches the connection instead of the response: with
- * pipelining, Node emits 'close' only on the first response.
+ * Calls `gone` once if the client disconnects before the response is complete, or immediately if it
+ * already has. Over HTTP/1.1, watches the connection instead of the response: with pipelining, Node
+ * emits 'close' only on the first response.
  *
  * @returns a function that stops watching.
  */

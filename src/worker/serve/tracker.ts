@@ -119,7 +119,7 @@ export class RequestTracker {
       one instanceof Connection ? one.endEndless() : endEventStream(one as ServerResponse),
   };
 
-  /** Restarts the wait of {@link IDLE_GRACE_MS}, because connections were accepted until now. */
+  /** Restarts the {@link IDLE_GRACE_MS} wait, because connections were accepted until now. */
   postponeIdle(): void {
     this.#closingSince = performance.now();
   }
@@ -199,7 +199,7 @@ export class RequestTracker {
     connection.abandon();
   }
 
-  /** Called when a response was sent. `bytes` is unknown over HTTP/2. */
+  /** Called once a response is sent. `bytes` is unknown over HTTP/2. */
   answered(
     request: IncomingMessage,
     response: ServerResponse,
@@ -213,7 +213,7 @@ export class RequestTracker {
     this.observer.finished(request, response, durationMs, bytes);
   }
 
-  /** Called when a connection or stream was closed before its response was complete. */
+  /** Called when a connection or stream closes before its response is complete. */
   aborted(response: ServerResponse): void {
     if (this.#destroying || (response.headersSent && isEventStream(response))) return;
     this.observer?.aborted(response.req);

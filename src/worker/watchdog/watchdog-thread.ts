@@ -1,5 +1,5 @@
-// The watchdog thread. It loads no code of the app and little of Node, because each worker has one.
-// `getBuiltinModule()` loads modules of Node that are rarely needed.
+// The watchdog thread. Each worker has one, so it loads no app code and little of Node.
+// `getBuiltinModule()` loads rarely needed Node modules.
 import { readSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import type { HeapProfiler, Profiler } from 'node:inspector';
 import type { Session } from 'node:inspector/promises';
@@ -34,7 +34,7 @@ const LATE_FACTOR = 4;
 /** If the main thread does not answer in this time, it probably runs native code, which cannot be interrupted. */
 const ANSWER_TIMEOUT_MS = 500;
 
-/** Maximum number of attempts to write to a full pipe. Then the rest of the message is dropped. */
+/** Maximum attempts to write to a full pipe. After that, the rest of the message is dropped. */
 const WRITE_TRIES = 20;
 const WRITE_RETRY_MS = 10;
 
@@ -58,7 +58,7 @@ let block: { reported?: boolean } = {};
 /** An incomplete line from the primary. */
 let request = '';
 const input = Buffer.alloc(REQUEST_BYTES);
-// Reading an empty pipe throws at each tick. Collecting the unused stack would cost CPU time.
+// Reading an empty pipe throws on each tick. Capturing the unused stack would cost CPU time.
 Error.stackTraceLimit = 0;
 
 setInterval(() => {
@@ -165,8 +165,8 @@ function write(message: WorkerMessage): void {
 }
 
 /**
- * Records a CPU or heap profile of the main thread, even if it is blocked, and writes it as JSON to a
- * new file. If this thread ended while it records, Node 20 to 26 could abort the process.
+ * Records a CPU or heap profile of the main thread, even if it is blocked, and writes it as JSON to
+ * a new file. If this thread ended while recording, Node 20 to 26 could abort the process.
  */
 async function record(job: Recording, blocked: boolean, file: string): Promise<string[]> {
   const session = new (process.getBuiltinModule('node:inspector/promises').Session)();
@@ -193,9 +193,9 @@ async function recordCpu(
   await session.post('Profiler.enable');
   await session.post('Profiler.start');
   if (blocked) {
-    // A profile only knows functions that V8 compiles during the recording. The time in a blocking
-    // loop, compiled earlier, would count for its caller. Starting coverage discards all compiled
-    // code, even running code, so V8 compiles it again.
+    // A profile only knows functions that V8 compiles during the recording. Time in a blocking loop
+    // compiled earlier would count toward its caller. Starting coverage discards all compiled code,
+    // even running code, so V8 compiles it again.
     await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
     await session.post('Profiler.stopPreciseCoverage');
   }
@@ -211,7 +211,7 @@ async function recordHeap(session: Session, seconds: number): Promise<HeapProfil
   return (await session.post('HeapProfiler.getSamplingProfile')).profile;
 }
 
-/** The functions that allocated most live memory, largest first. Node's code counts for its caller. */
+/** The top allocators of live memory, largest first. Node's code counts toward its caller. */
 function topOf(head: HeapNode): string[] {
   const bytes = new Map<string, number>();
   const add = ({ callFrame, selfSize, children }: HeapNode, caller: string): void => {

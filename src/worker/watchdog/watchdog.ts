@@ -40,10 +40,10 @@ const SAMPLE_BYTES = 131_072;
 const DESCRIBE = 'nestjs-cluster.watchdog';
 
 /**
- * Starts a thread that detects a blocked event loop. The thread reports the stack of the block, and
- * kills the process if the primary dies during the block.
+ * Starts a thread that detects a blocked event loop. It reports the blocking stack, and kills the
+ * process if the primary dies during the block.
  *
- * @param failed is called if the thread could not be started or has failed. The app serves without it.
+ * @param failed is called if the thread cannot start or fails. The app then serves without it.
  */
 export function startWatchdog(
   data: WatchdogData,
@@ -58,7 +58,7 @@ export function startWatchdog(
     new Socket({ fd: data.reportTo, readable: false, writable: false }).unref();
     const thread = new Worker(program, {
       workerData: data,
-      // The thread must not load the app's loaders and preloaded modules.
+      // The thread must not load the app's loaders or preloaded modules.
       execArgv: [],
       env: {},
       resourceLimits: RESOURCE_LIMITS,
@@ -107,7 +107,7 @@ export function framesBelow(stack: string): string[] {
   );
 }
 
-/** Merges the frames of a recursion into one line with their number, so that its callers are also shown. */
+/** Merges a recursion's frames into one line with their count, so that its callers are also shown. */
 function foldRecursion(frames: readonly string[]): string[] {
   const kept: { readonly frame: string; readonly place: string; times: number }[] = [];
   for (const frame of frames) {

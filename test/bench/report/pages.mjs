@@ -20,7 +20,7 @@ const FIGURES = [
 /** The table of the README: what is worse here stands first. */
 const README_ROWS = [
   { scope: 'memory', metric: 'idleTotalRssBytes', heading: 'Total memory, idle, MB' },
-  { scope: 'keep-alive', metric: 'cpuMicros', heading: 'Kept connection, CPU µs per request' },
+  { scope: 'keep-alive', metric: 'cpuMicros', heading: 'Keep-alive connection, CPU µs per request' },
   { scope: 'new-connections', metric: 'cpuMicros', heading: 'New connection, CPU µs per request' },
   {
     scope: 'mixed',
@@ -69,7 +69,7 @@ export function readmeBlock(results) {
 <!-- prettier-ignore -->
 ${markdownTable(['', ...Object.keys(README_SYSTEMS)], shown)}
 
-Heavy load: 16 clients request fibonacci(35) without pause; nestjs-cluster uses \`@CpuBound()\`. Plain processes have no reload. A rerun on another machine reversed CPU differences of up to 32 %. [All figures, and where others are ahead](docs/benchmarks.md).`;
+Heavy load: 16 clients request fibonacci(35) without pause; nestjs-cluster uses \`@CpuBound()\`. Plain processes have no reload. A rerun on another machine reversed CPU differences of up to 32 % between other systems, and one of 40 comparisons with nestjs-cluster. [All figures, and where others are ahead](docs/benchmarks.md).`;
 }
 
 function readmeCell({ scope, rows, parameters, metric, beside, per }, column) {
@@ -92,7 +92,7 @@ export function pageBlock(results) {
         systems.map(({ label, cells }) => [label, ...cells]),
       )}`,
   );
-  return `${conditions(results)} Figures are medians; lost requests are sums, with the number sent. CPU is the CPU time of all server processes per request. MB is resident memory, after 5 s of load on 64 kept connections; Fastify workers take more under new connections. – means not measured, or no such function. [The report](${REPORT}) has every scope, its command and its noise. Its 99th percentiles under full load don't rank the systems: a rerun changes their order.
+  return `${conditions(results)} Figures are medians; lost requests are sums, with the number sent. CPU is the CPU time of all server processes per request. MB is resident memory, after 5 s of load on 64 keep-alive connections; Fastify workers take more under new connections. – means not measured, or no such function. [The report](${REPORT}) has every scope, its command and its noise. Its 99th percentiles under full load don't rank the systems: a rerun changes their order.
 
 ${tables.join('\n\n')}
 

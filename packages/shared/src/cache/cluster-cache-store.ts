@@ -25,7 +25,7 @@ export class ClusterCacheStore {
 
   constructor(options: ClusterCacheOptions | undefined) {
     this.#cache = new SharedCache(options, 'default');
-    // Keyv 5 can iterate only over stores of a known dialect. Not enumerable: a copy of `opts` must not have it.
+    // Keyv 5 can iterate only over stores of a known dialect. Not enumerable: copies of `opts` must lack it.
     this.opts = Object.defineProperty({ ...options }, 'dialect', { value: 'redis' });
   }
 

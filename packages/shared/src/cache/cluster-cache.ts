@@ -16,12 +16,12 @@ export interface CacheTtl {
   readonly ttlMs?: number | undefined;
 }
 
-/** The default name. Must differ from `default`, the name of the cache of a `CacheModule`. */
+/** The default name. Must differ from `default`, the name of a `CacheModule`'s cache. */
 const NAME = 'values';
 
 /**
- * A cache that all workers share, without cache-manager. Values are copied as by
- * `structuredClone()`: a `Date` stays a `Date`, and an instance of a class becomes a plain object.
+ * A cache shared by all workers, without cache-manager. Values are copied as if by
+ * `structuredClone()`: a `Date` stays a `Date`, and a class instance becomes a plain object.
  * Provide this class in each module that injects it.
  */
 @Injectable()
@@ -66,13 +66,13 @@ export class ClusterCache {
   }
 
   /**
-   * The value or, if there is none, the result of `compute`. One process of the cluster computes.
-   * The others wait for at most 30 s, then the next process computes. If `compute` throws, the
-   * waiting callers of its process fail too, and another process computes. The result is not stored
+   * The value or, if there is none, the result of `compute`. One process of the cluster computes
+   * it. The others wait at most 30 s, then the next one computes it. If `compute` throws, the
+   * waiting callers in its process fail too, and another process computes. The result is not stored
    * if it took longer than 30 s, or if its key was set or deleted during the computation. A call
-   * inside `compute` for the same key waits for itself, for 30 s.
+   * for the same key inside `compute` waits for itself, for 30 s.
    *
-   * @throws ClusterSharedError for a value that cannot be copied; every error of `compute`.
+   * @throws ClusterSharedError for a value that cannot be copied; any error from `compute`.
    */
   async getOrSet<T>(key: string, compute: () => Promise<T> | T, options?: CacheTtl): Promise<T> {
     const ttlMs = ttlOf(options, 'getOrSet()');
@@ -87,7 +87,7 @@ export class ClusterCache {
     return (await this.#begin(key, compute, ttlMs, until)).value as T;
   }
 
-  /** Starts a computation. Later callers of this process share it, for at most 30 s. */
+  /** Starts a computation. Later callers in this process share it, for at most 30 s. */
   #begin(key: string, compute: () => unknown, ttlMs: number | null, until: number): Promise<Found> {
     const leave = (): void => {
       clearTimeout(timer);

@@ -47,7 +47,7 @@ export function ttlOf(options: object | undefined, call: string): number | null 
 /** The result of {@link SharedCache.getOrCompute}. */
 export interface Found {
   readonly value: unknown;
-  /** Whether the value was computed, and its key stayed unchanged during the computation. */
+  /** Whether the value was computed while its key stayed unchanged. */
   readonly fresh: boolean;
 }
 
@@ -68,7 +68,7 @@ export class SharedCache {
     this.name = name;
   }
 
-  /** Connected at the first use, because the module may be loaded where no app runs. */
+  /** Connected on first use, because the module may be loaded where no app runs. */
   get #hub(): HubClient {
     return (this.#found ??= hubOf());
   }
@@ -106,7 +106,7 @@ export class SharedCache {
     await this.#change('clear()', { op: 'clear', cache: this.name, prefix });
   }
 
-  /** Keys and values, unordered. @throws Error if the hub does not answer, or the keys have more than 24 MiB. */
+  /** Keys and values, unordered. @throws Error if the hub does not answer, or the keys exceed 24 MiB. */
   async *entries(prefix: string): AsyncGenerator<[key: string, value: unknown]> {
     const question = { op: 'keys', cache: this.name, prefix } as const;
     const { header } = await this.#hub.ask(question, CHANGE_MS);
@@ -118,10 +118,10 @@ export class SharedCache {
 
   /**
    * Gets a value. If there is none, one process of the cluster computes it. If that process fails
-   * or exits, the next process computes. The result is stored unless the key was changed meanwhile.
+   * or exits, the next process computes. The result is stored unless its key changed meanwhile.
    *
    * @param until when the wait for another process ends, by `performance.now()`.
-   * @throws every error of `compute`.
+   * @throws any error from `compute`.
    */
   async getOrCompute(
     key: string,
@@ -131,7 +131,7 @@ export class SharedCache {
   ): Promise<Found> {
     const at = { cache: this.name, key };
     const known = await orNone(this.#hub.ask({ op: 'get', ...at }, DEADLINE_MS));
-    // Without an answer, this process computes without a lease, because the hub may hang.
+    // If there is no answer, the hub may hang, so this process computes without a lease.
     const answer =
       known?.header.t === 'miss'
         ? await orNone(
@@ -170,9 +170,9 @@ export class SharedCache {
   }
 
   /**
-   * Deletes values. Retries if the connection is lost, because deleting twice does no harm.
+   * Deletes values. Retries if the connection is lost: deleting twice is harmless.
    *
-   * @throws ClusterSharedError without an answer in time.
+   * @throws ClusterSharedError if no answer arrives in time.
    */
   async #change(
     what: string,

@@ -7,7 +7,7 @@ import type { Dial, LineEvents } from './hub-client.js';
 const FIRST_RETRY_MS = 10;
 const MAX_RETRY_MS = 1_000;
 
-/** Maximum number of bytes that the hub has not read. Above it, the hub hangs or lags, and no more requests are sent. */
+/** Maximum number of bytes unread by the hub. Beyond this, it is hung or lagging, and no more requests are sent. */
 const MAX_UNSENT_BYTES = 24 * 1024 * 1024;
 
 /** Messages that are sent even above that maximum. Otherwise the hub would keep a lock or a waiting request forever. */
@@ -84,7 +84,7 @@ class SocketLine {
 }
 
 /**
- * @param find asks the primary for the path of the hub's socket. The primary starts the hub at the first call.
+ * @param find asks the primary for the path of the hub's socket. The first call starts the hub.
  * @param over when aborted, a lost connection is not reopened.
  */
 export function dialSocket(

@@ -8,14 +8,14 @@ export interface ChannelMember {
   said(body: Buffer): void;
   /** Called when another member has left. */
   left(name: string): void;
-  /** Called each time the member has joined. The member misses messages while the connection is lost. */
+  /** Called each time the member joins. The member misses messages while the connection is lost. */
   joined(): void;
 }
 
 export interface SayOptions {
   /** The name of the member that gets the message. Default: all other members. */
   readonly to?: string;
-  /** Called at the message's place in the common order, or when the message cannot be delivered. */
+  /** Called when the message's turn comes in the common order, or if it cannot be delivered. */
   readonly echo?: () => void;
 }
 

@@ -78,7 +78,7 @@ export class HubClient implements LineEvents {
   /** Functions that settle the unanswered requests, by request id. */
   readonly #pending = new Map<number, (answer: Answer | HubError) => void>();
   readonly #listeners = new Set<HubListener>();
-  /** The waiting calls of {@link ready}. */
+  /** Waiting calls to {@link ready}. */
   readonly #waiting = new Set<() => void>();
   #unavailable: string | undefined;
   #instance: string | undefined;
@@ -86,7 +86,7 @@ export class HubClient implements LineEvents {
   open = false;
   /** The event emitters of the apps in this process. */
   readonly emitters = new Set<object>();
-  /** Number of requests, by operation and outcome: `count ok`. */
+  /** Request counts by operation and outcome, e.g. `count ok`. */
   readonly outcomes = new Map<string, number>();
 
   constructor(dial: Dial) {
@@ -124,7 +124,7 @@ export class HubClient implements LineEvents {
   }
 
   /**
-   * Sends a request, and waits for its answer. Waits for a connection only before the first one.
+   * Sends a request, and waits for its answer. Waits only for the first connection.
    *
    * @param signal ends the wait early.
    * @throws HubError

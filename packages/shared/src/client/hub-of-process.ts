@@ -11,7 +11,7 @@ const KEY = Symbol.for('nestjs-cluster.hub');
 
 const holder = globalThis as { [KEY]?: HubClient | undefined };
 
-/** The client of this process, connected at the first call. Without a primary, the hub runs in this process. */
+/** This process's client, connected on the first call. Without a primary, the hub runs in this process. */
 export function hubOf(): HubClient {
   return (holder[KEY] ??= connect());
 }

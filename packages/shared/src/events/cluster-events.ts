@@ -53,9 +53,9 @@ const requestSchema = v.strictObject({
 
 /**
  * Events of `@nestjs/event-emitter` that also reach the `@OnEvent()` methods of other workers. Each
- * event reaches a worker at most once, and the events of one sender arrive in order. Payloads are
- * copied as by `structuredClone()`. Provide this class in each module that injects it. All
- * instances in an app share one subscription.
+ * event reaches a worker at most once, and one sender's events arrive in order. Payloads are copied
+ * as if by `structuredClone()`. Provide this class in each module that injects it. All instances in
+ * an app share one subscription.
  */
 @Injectable()
 export class ClusterEvents
@@ -127,11 +127,11 @@ export class ClusterEvents
   }
 
   /**
-   * Sends a request to one worker. The answer is the result of the worker's first `@OnEvent()` method.
+   * Sends a request to one worker. The result of its first `@OnEvent()` method is the answer.
    *
-   * @throws ClusterRequestError without an answer in time, or if the method fails;
-   * ClusterConfigurationError for wrong options or a wrong name; ClusterSharedError for a payload
-   * that cannot be sent.
+   * @throws ClusterRequestError if no answer arrives in time or the method fails;
+   *   ClusterConfigurationError for wrong options or a wrong name; ClusterSharedError for a payload
+   *   that cannot be sent.
    */
   async request<T>(name: string, payload?: unknown, options?: ClusterRequestOptions): Promise<T> {
     const { to, deadlineMs } = validate(requestSchema, options ?? {}, 'options of request()');

@@ -14,9 +14,9 @@ const CHANNEL = 'pub-sub';
 const JOIN_MS = 3_000;
 
 /**
- * A `PubSub` for GraphQL subscriptions that reaches the subscribers of all workers. It has the
- * methods of `PubSubEngine` of graphql-subscriptions. All workers get the messages in one order,
- * and each message at most once. Payloads are copied as by `structuredClone()`.
+ * A `PubSub` for GraphQL subscriptions. It reaches the subscribers of all workers. It has the
+ * methods of graphql-subscriptions' `PubSubEngine`. All workers get the messages in one order, and
+ * each message at most once. Payloads are copied as if by `structuredClone()`.
  */
 @Injectable()
 export class ClusterPubSub implements BeforeApplicationShutdown {
@@ -66,7 +66,7 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
     this.#unsubscribe.delete(id);
   }
 
-  /** The messages of these triggers. Subscribes at the first `next()`. */
+  /** The messages of these triggers. Subscribes on the first `next()`. */
   asyncIterableIterator<T>(triggers: string | readonly string[]): AsyncIterableIterator<T> {
     const own = new EventEmitter();
     const messages = on(own, 'message', { close: ['end'] });
@@ -110,7 +110,7 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
     this.#channels?.part(this.#name);
   }
 
-  /** Connects at the first use, because the class may be created before `bootstrap()` is called. */
+  /** Connects on first use, because the class may be created before `bootstrap()` is called. */
   #open(): HubChannels {
     if (this.#channels !== undefined) return this.#channels;
     const hub = hubOf();

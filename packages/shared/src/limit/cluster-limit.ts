@@ -7,9 +7,9 @@ import { type HeldLock, HeldLocks, refuseThread } from '../lock/held-locks.js';
 
 /** Options of a `ClusterLimit`. */
 export interface ClusterLimitOptions {
-  /** How many calls may run at the same time for a key, in all workers together: 1..100,000. */
+  /** How many calls may run at once per key, across all workers: 1..100,000. */
   readonly max: number;
-  /** How many calls may wait for a key, in all workers together: 0..100,000. Default: `max`. */
+  /** How many calls may wait per key, across all workers: 0..100,000. Default: `max`. */
   readonly maxWaiting?: number | undefined;
   /** How long a call waits, 0..2^31-1 ms. With 0, a call does not wait. Default: 1,000. */
   readonly waitMs?: number | undefined;
@@ -28,14 +28,14 @@ const optionsSchema = v.strictObject({
 });
 
 /**
- * Lets at most `max` calls run at once for a key, such as a tenant, in all workers of the cluster
- * together. Instances with the same name share their places. Without a primary, a limit applies only
+ * Lets at most `max` calls per key, such as a tenant, run at once across all workers of the
+ * cluster. Instances with the same name share their places. Without a primary, a limit applies only
  * to this process.
  */
 export class ClusterLimit {
   readonly #limit: { readonly name: string; readonly max: number; readonly maxWaiting: number };
   readonly #waitMs: number;
-  /** Connected at the first use, because an instance may be created where no app runs. */
+  /** Connected on first use, because an instance may be created where no app runs. */
   #held: HeldLocks | undefined;
 
   /**
@@ -54,15 +54,15 @@ export class ClusterLimit {
   }
 
   /**
-   * Runs `fn` when a place for `key` is free. Calls get places in the order of their arrival. The place
-   * is free again when `fn` or its process has ended.
+   * Runs `fn` when a place for `key` is free. Calls get places in order of arrival. The place is
+   * free again when `fn` or its process ends.
    *
-   * @param key 1 to 1,024 characters. A key never conflicts with keys of other limits or with names of
-   * locks.
+   * @param key 1 to 1,024 characters. A key never conflicts with keys of other limits or with names
+   *   of locks.
    * @param fn gets a signal that is aborted if the place is lost while `fn` runs.
    * @param response gets the header `Retry-After` if the call is refused.
-   * @throws ClusterLimitException if no place is free in time, ClusterConfigurationError for a wrong
-   * key and in a thread, and every error of `fn`.
+   * @throws ClusterLimitException if no place is free in time, ClusterConfigurationError for a
+   *   wrong key or in a thread, and any error from `fn`.
    */
   async run<T>(
     key: string,

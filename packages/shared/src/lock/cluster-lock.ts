@@ -14,14 +14,14 @@ export interface RunExclusiveOptions {
 /** The lock held while `fn` runs. */
 export interface AcquiredLock {
   /**
-   * Aborted if the lock is lost while `fn` runs. If the connection to the hub is lost, the signal is
-   * aborted within 1.8 s, unless a restarted hub returns the lock before.
+   * Aborted if the lock is lost while `fn` runs. If the connection to the hub is lost, the signal
+   * is aborted within 1.8 s, unless a restarted hub returns the lock first.
    */
   readonly signal: AbortSignal;
   /**
-   * A fencing token. Each granted lock has a higher token, as long as the primary runs. Send the token
-   * with each write of `fn`, and let the resource reject a token lower than the highest token that it
-   * has seen. Then a process that has lost its lock without noticing cannot write.
+   * A fencing token. While the primary runs, tokens increase with each grant. Send the token with
+   * each write of `fn`, and let the resource reject any token lower than the highest it has seen.
+   * Then a process that has lost its lock without noticing cannot write.
    */
   readonly token: number;
 }
@@ -35,19 +35,19 @@ const optionsSchema = v.strictObject({ waitMs: v.optional(durationMs(), 10_000) 
  */
 @Injectable()
 export class ClusterLock {
-  /** Connected at the first use, because an instance may be created where no app runs. */
+  /** Connected on first use, because an instance may be created where no app runs. */
   #held: HeldLocks | undefined;
 
   /**
-   * Runs `fn` while no other call in the cluster holds the lock of this name. Calls get the lock in the
-   * order of their arrival. The lock is free again when `fn` or its process has ended. A call inside
-   * `fn` for the same name waits for itself, until `waitMs` is over.
+   * Runs `fn` while no other call in the cluster holds the lock with this name. Calls get the lock
+   * in order of arrival. The lock is free again when `fn` or its process ends. A call for the same
+   * name inside `fn` waits for itself, until `waitMs` is over.
    *
    * @param name 1 to 1,024 characters.
    * @param fn gets the lock, whose signal is aborted if the lock is lost.
    * @throws ClusterLockTimeoutError if the lock is not free in time, ClusterSharedError if the hub
-   * cannot be used, ClusterConfigurationError for wrong options and in a thread, e.g. of a
-   * `@CpuBound()` method, and every error of `fn`.
+   *   cannot be used, ClusterConfigurationError for wrong options or in a thread, e.g. of a
+   *   `@CpuBound()` method, and any error from `fn`.
    */
   async runExclusive<T>(
     name: string,

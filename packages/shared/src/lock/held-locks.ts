@@ -62,7 +62,7 @@ export class HeldLock {
   }
 }
 
-/** The locks that this process holds. They are reclaimed after a restart of the hub. */
+/** The locks that this process holds. They are reclaimed after the hub restarts. */
 export class HeldLocks {
   readonly #held = new Set<HeldLock>();
 

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-/** Memory overhead of each entry in bytes. Measured with lru-cache 11 on Node 20 and 24. */
+/** Memory overhead per entry, in bytes. Measured with lru-cache 11 on Node 20 and 24. */
 const ENTRY_BYTES = 400;
 
 /** Values by key, up to a maximum in bytes. */

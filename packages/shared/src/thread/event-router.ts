@@ -1,6 +1,6 @@
 import { MAX_BACKLOG_BYTES, type Peer, type RequestOf } from '../wire/protocol.js';
 
-/** A request without a reply so far. */
+/** A request with no reply yet. */
 interface OpenRequest {
   readonly by: Peer;
   readonly id: number;
@@ -8,11 +8,11 @@ interface OpenRequest {
 }
 
 /**
- * Sends events to subscribed workers, at most once and in order for each sender. A receiver that
- * reads too slowly misses events.
+ * Sends events to subscribed workers, at most once and in order per sender. A receiver that reads
+ * too slowly misses events.
  */
 export class EventRouter {
-  /** The subscribed workers. The first worker gets the next event to `one` worker. */
+  /** The subscribed workers. The first worker gets the next event for `one`. */
   readonly #receivers = new Set<Peer>();
   /** The open requests by {@link keyOf}. */
   readonly #requests = new Map<string, OpenRequest>();
@@ -21,7 +21,7 @@ export class EventRouter {
     this.#receivers.add(receiver);
   }
 
-  /** Ends the peer's subscription. The peer can still send requests, and gets their replies. */
+  /** Ends the peer's subscription. The peer can still send requests and get replies. */
   unsubscribe(receiver: Peer): void {
     this.#receivers.delete(receiver);
   }
@@ -41,7 +41,7 @@ export class EventRouter {
     this.#requests.delete(keyOf(by.number, id));
   }
 
-  /** Sends an event. A request that reached a receiver is answered by the receiver's reply. */
+  /** Sends an event. If a request reaches a receiver, the receiver's reply answers it. */
   publish(from: Peer, { id, name, to, request }: RequestOf<'publish'>, body: Buffer): void {
     const chosen = this.#chosen(from, to);
     const able = chosen.filter(keepsUp);

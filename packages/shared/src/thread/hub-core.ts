@@ -19,7 +19,7 @@ export class HubCore {
   readonly #events = new EventRouter();
   readonly #channels = new Channels();
 
-  /** @param reclaimMs for how long locks are granted only to workers that held them before. */
+  /** @param reclaimMs how long locks are granted only to workers that held them before. */
   constructor(reclaimMs = 0) {
     // From a clock that all threads of the machine share. The previous hub granted less than one lock
     // per microsecond, so all its grants have lower numbers.

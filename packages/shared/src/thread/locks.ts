@@ -4,7 +4,7 @@ import type { Peer } from '../wire/protocol.js';
 export interface LockRequest {
   readonly peer: Peer;
   readonly id: number;
-  /** How many peers may hold the lock at the same time. Each request is checked against its own number. Default: 1. */
+  /** How many peers may hold the lock at once. Each request is checked against its own `max`. Default: 1. */
   readonly max?: number;
   /** How many requests may wait for the lock. Default: unlimited. */
   readonly maxWaiting?: number;
@@ -29,7 +29,7 @@ export function answerLock({ peer, id }: LockRequest, grant: number | undefined)
 }
 
 /**
- * Locks by name, granted in the order of the requests. One peer holds a lock, or up to `max` peers. A
+ * Locks by name, granted in the order of the requests. One peer, or up to `max`, can hold a lock. A
  * peer that disconnects releases its locks. Peers cancel their own waiting requests on timeout.
  */
 export class Locks<R extends LockRequest = LockRequest> {

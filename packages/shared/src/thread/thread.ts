@@ -9,7 +9,7 @@ import { HubCore, SWEEP_MS } from './hub-core.js';
 /** How long workers can reclaim their locks after the previous hub has ended. */
 const RECLAIM_MS = 2_000;
 
-/** Maximum number of bytes that a worker has not read. Above it, the worker's requests are refused. */
+/** Maximum number of bytes unread by a worker. Beyond this, the worker's requests are refused. */
 const MAX_UNREAD_BYTES = 48 * 1024 * 1024;
 
 /** Listens for workers, in a directory that only this user can access. */

@@ -71,8 +71,8 @@ export class ClusterThrottlerStorage implements ThrottlerStorage, OnModuleInit {
   }
 
   /**
-   * The client of the hub; `undefined` without a primary, so that each app counts for itself. A hub in
-   * this process would keep the counts from one app of a test to the next.
+   * The hub's client; `undefined` without a primary, so that each app counts for itself. An
+   * in-process hub would carry counts over from one app of a test to the next.
    */
   get #hub(): HubClient | undefined {
     if (extension()?.thread(THREAD) === undefined) return undefined;

@@ -23,7 +23,7 @@ export class FrameSocket {
   /**
    * @param onFrame if it throws, the connection is closed.
    * @param onClose called once, when the connection has closed.
-   * @param maxUnsentBytes the maximum number of bytes that the other end has not read.
+   * @param maxUnsentBytes the maximum number of bytes unread by the other end.
    */
   constructor(
     private readonly socket: Socket,
@@ -51,7 +51,7 @@ export class FrameSocket {
   }
 
   /**
-   * @param always sends the frame even above the maximum of unread bytes.
+   * @param always sends the frame even if too many bytes are unread.
    * @returns whether the frame was sent.
    * @throws Error that names the maximum, if the frame is larger.
    */

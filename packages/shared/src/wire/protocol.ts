@@ -49,7 +49,7 @@ interface Requests {
   get: CacheKey;
   set: Cached;
   delete: CacheKey;
-  /** Deletes only keys with this prefix, if there is one. */
+  /** With `prefix`, deletes only keys that begin with it. */
   clear: { readonly cache: string; readonly prefix?: string | undefined };
   keys: { readonly cache: string; readonly prefix: string };
   /** Asks for a value, or for the lease to compute it. Only one worker holds the lease. */
@@ -75,7 +75,7 @@ interface Notes {
   unlock: { readonly grant: number };
   /** The worker no longer waits for the answer to `id`. */
   cancel: { readonly id: number };
-  /** Answers the event `request` of the worker with the number `to`. */
+  /** Answers the event `request` of worker number `to`. */
   reply: { readonly to: number; readonly request: number; readonly failed: boolean };
   part: Membership;
   say: Membership & {
@@ -91,7 +91,7 @@ export type HubRequest = {
   [Op in keyof Requests]: { readonly op: Op; readonly id: number } & Requests[Op];
 }[keyof Requests];
 
-/** A message from a worker. A body follows `reply` and `say`, too. */
+/** A message from a worker. A body also follows `reply` and `say`. */
 export type ToHub =
   HubRequest | { [Op in keyof Notes]: { readonly op: Op } & Notes[Op] }[keyof Notes];
 
@@ -131,7 +131,7 @@ export type FromHub =
   | { readonly t: 'keys'; readonly id: number; readonly keys: string[] }
   /** The lease is void: its key was set, deleted or cleared, or its time is up. */
   | { readonly t: 'void'; readonly id: number }
-  /** `changed` values were set or deleted; or `changed` workers got the event, and `missed` workers read too slowly. */
+  /** `changed`: values set or deleted, or workers that got the event. `missed`: workers that read too slowly. */
   | { readonly t: 'done'; readonly id: number; readonly changed: number; readonly missed?: number }
   | { readonly t: 'stats'; readonly id: number; readonly caches: readonly CacheStats[] }
   | {
@@ -144,7 +144,7 @@ export type FromHub =
   | { readonly t: 'reply'; readonly id: number; readonly failed: boolean }
   | { readonly t: 'said'; readonly to: string }
   | { readonly t: 'left'; readonly channel: string; readonly name: string }
-  /** Shows the sender where its message number `echo` is in the order that all members see. */
+  /** Tells the sender where message `echo` is in the order that all members see. */
   | { readonly t: 'echo'; readonly echo: number; readonly missed: number };
 
 /** The connection of one worker, as the hub sees it. */

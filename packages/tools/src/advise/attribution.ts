@@ -24,7 +24,7 @@ export interface Slice {
   ms: number;
   /** Time spent in the garbage collector. */
   garbageMs: number;
-  /** Time of each owner, without the garbage collector. */
+  /** Time per owner, excluding garbage collection. */
   readonly parts: Map<Owner, number>;
 }
 
@@ -40,9 +40,9 @@ export interface Work {
 
 /** A node of the call tree. */
 interface Site {
-  /** The innermost function of the app on the path to the node. */
+  /** The innermost app function on the path to the node. */
   readonly owner: Owner | undefined;
-  /** The outermost function of the app on that path. */
+  /** The outermost app function on that path. */
   readonly entry: Owner | undefined;
   readonly kinds: readonly (readonly [Kind, number])[];
 }
@@ -61,9 +61,9 @@ export function noWork(): Work {
 }
 
 /**
- * Adds the profile of a worker. A sample is attributed to the innermost function of the app on its
- * call path, including the functions that it called. Consecutive samples with the same outermost
- * function form one slice.
+ * Adds a worker's profile. Each sample counts for the innermost app function on its call path. The
+ * function's time includes what it calls. Consecutive samples with the same outermost function form
+ * one slice.
  */
 export function addProfile(work: Work, profile: CpuProfile): void {
   const pathFrom = pathsOf(profile);
@@ -137,7 +137,7 @@ function add<K>(sums: Map<K, number>, key: K, ms: number): void {
   sums.set(key, (sums.get(key) ?? 0) + ms);
 }
 
-/** The package of a file, or the path of a file of the app. */
+/** The package of a file, or the path of an app file. */
 function moduleOf(path: string): string {
   const installed = path.lastIndexOf(INSTALLED);
   if (installed < 0) return relative(process.cwd(), path);

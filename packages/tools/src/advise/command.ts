@@ -11,7 +11,7 @@ interface AdviseOptions {
   readonly seconds: number;
 }
 
-/** The maximum of the control socket. */
+/** The control socket's maximum. */
 const MAX_SECONDS = 60;
 
 export function addAdviseCommand(program: Command): void {

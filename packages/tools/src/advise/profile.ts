@@ -14,7 +14,7 @@ export interface ProfileNode {
   readonly id: number;
   readonly callFrame: CallFrame;
   readonly children?: readonly number[];
-  /** Samples by line, counted from 1. */
+  /** Samples by line number, from 1. */
   readonly positionTicks?: readonly { readonly line: number; readonly ticks: number }[];
 }
 

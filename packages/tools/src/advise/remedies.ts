@@ -62,7 +62,7 @@ export function remedyOf(kind: Kind): string | undefined {
   return REMEDIES.find((each) => each.kind === kind)?.text;
 }
 
-/** Whether code of the kind may wait in the kernel, where V8 takes no samples. */
+/** Whether such code may wait in the kernel, where V8 takes no samples. */
 export function mayWait(kind: Kind): boolean {
   return kind === 'files' || kind === 'processes';
 }
@@ -75,7 +75,7 @@ export class KindsOfWork {
 
   /**
    * @param path the frames from the innermost call to the method, without the method's callers.
-   * @param ticks samples of the innermost call by line, counted from 1.
+   * @param ticks samples of the innermost call by line number, from 1.
    * @returns the kinds with their shares, which add up to 1.
    */
   of(

@@ -10,23 +10,23 @@ export interface Advice {
   /** The number of profiled workers, and the sum of their times. */
   readonly workers: number;
   readonly profiledMs: number;
-  /** Share of the time in which the event loops were busy. */
+  /** Share of the time that the event loops were busy. */
   readonly utilization: number;
-  /** The longest time in which an event loop ran only one handler. */
+  /** The longest time that an event loop ran only one handler. */
   readonly longestMs: number;
   /** p99 of the time that a request waits for the event loop, now and without the listed functions. */
   readonly waitP99Ms: number;
   readonly waitP99WithoutMs: number;
   /** The functions that block the event loop, largest share first. */
   readonly functions: readonly FunctionAdvice[];
-  /** Why no function is listed; `null` if there is one. */
+  /** Why no function is listed; `null` if any is. */
   readonly nothing: string | null;
   /** Why profiles are missing. */
   readonly lost: readonly string[];
 }
 
 export interface FunctionAdvice {
-  /** The function; or a package or file if no function of the app was running. */
+  /** The function, or a package or file if no app function was running. */
   readonly name: string;
   readonly place: string | null;
   /** Share of the event loops' time. */
@@ -39,12 +39,12 @@ export interface FunctionAdvice {
   readonly remedy: string;
 }
 
-/** A function that blocks the event loop for this long at least twice is listed. */
+/** A function is listed if it blocks the event loop this long at least twice. */
 const BLOCK_MS = 20;
-/** A function is also listed if its calls of {@link SHORT_MS} or more have this share. Short calls gain nothing from a thread. */
+/** A function is also listed if its calls of {@link SHORT_MS} or more take this share. Threads do not help short calls. */
 const LEAST_SHARE = 0.05;
 const SHORT_MS = 5;
-/** A package is used by all routes, so it is listed only if its blocks have this share. */
+/** A package serves all routes, so it is listed only if its blocks take this share. */
 const LEAST_BLOCKED_SHARE = 0.01;
 const LEAST_BLOCKS = 3;
 /** Below this share an event loop counts as idle. */
@@ -90,8 +90,8 @@ function timesOf(owner: Owner, slices: readonly Slice[]): readonly number[] {
 }
 
 /**
- * The time of an owner in a slice. V8 does not report whose garbage is collected. So the collector's
- * time is divided among the owners, at most as much as their own time. The rest is older garbage.
+ * The time of an owner in a slice. V8 does not report whose garbage is collected, so the
+ * collector's time is divided among the owners, up to their own time. The rest is older garbage.
  */
 function timeIn({ parts, garbageMs }: Slice, owner: Owner): number {
   const own = parts.get(owner) ?? 0;

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { stripVTControlCharacters } from 'node:util';
 import { ToolError } from '../output.js';
 
-/** Maximum length of the output shown for a failed app, in characters, counted from its end. */
+/** Maximum number of characters shown from the end of a failed app's output. */
 const LAST_CHARACTERS = 8_000;
 
 /** How long to wait after a signal before the next signal is sent. */
@@ -24,7 +24,7 @@ export class AppProcess {
   constructor(
     command: readonly string[],
     environment: Readonly<Record<string, string>>,
-    /** Called for each IPC message of the command, which must be a Node process. */
+    /** Called for each IPC message. The command must be a Node process. */
     onMessage?: (message: unknown) => void,
   ) {
     const [program, ...args] = command;

@@ -2,7 +2,7 @@ import { collect } from '../advise/collect.js';
 import { adviceOf } from '../advise/report.js';
 import type { ControlClient } from '../cluster.js';
 
-/** How a change of the cluster ended. */
+/** How a change to the cluster ended. */
 interface Changed {
   readonly done: boolean;
   /** The outcome in one line. */

@@ -23,7 +23,7 @@ interface LogEntry {
   readonly text: string;
 }
 
-/** The values at one point in time. A row without values: the cluster did not answer. */
+/** The values at one point in time; none if the cluster did not answer. */
 interface Row extends Partial<ReturnType<typeof figuresOf>> {
   /** Seconds since 1970. */
   readonly at: number;
@@ -136,7 +136,7 @@ export class RequestRate {
   }
 }
 
-/** Compares two reports of the same primary. Describes workers that started, changed their state or ended. */
+/** Compares two reports from the same primary. Describes workers that started, changed state or ended. */
 export function changesBetween(
   before: ClusterStatus | undefined,
   { cluster }: ClusterStatus,

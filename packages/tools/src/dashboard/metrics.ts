@@ -23,7 +23,6 @@ interface Counts {
 
 const ANSWER_MS = 3_000;
 
-/** Reads the cluster's metrics. */
 export class Metrics {
   readings: Readings = {};
   /** Why the readings are unknown; `null` if they are known. */
@@ -76,7 +75,7 @@ async function pageAt(url: string | undefined): Promise<string> {
 /** The default URL of the metrics: on the admin listener, or else on the app's own port. */
 export function metricsUrlOf({ admin, ...app }: ClusterStatus['options']): string | undefined {
   const { port, host } = admin ?? app;
-  // With port 0 the system chooses the port, which the options do not contain.
+  // With port 0 the system chooses the port, so the options do not have it.
   if (!port) return undefined;
   const isAny = !host || host === '0.0.0.0' || host === '::';
   return `http://${isAny ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host}:${port}/metrics`;
@@ -88,7 +87,7 @@ function samplesOf(page: string, name: string): { labels: string; value: number 
   return [...lines].map(([, labels = '', value]) => ({ labels, value: Number(value) }));
 }
 
-/** The sum of a metric of nestjs-cluster over all labels; `undefined` if the metric is missing. */
+/** A nestjs-cluster metric, summed over all labels; `undefined` if it is missing. */
 function sumOf(page: string, name: string): number | undefined {
   const samples = samplesOf(page, `nestjs_cluster_${name}`);
   return samples.length === 0 ? undefined : sum(samples.map(({ value }) => value));
@@ -97,7 +96,7 @@ function sumOf(page: string, name: string): number | undefined {
 function latencyIn(page: string): Buckets {
   const buckets = new Map<number, number>();
   for (const { labels, value } of samplesOf(page, 'http_request_duration_seconds_bucket')) {
-    // In an idle cluster, most requests would be those for metrics.
+    // In an idle cluster, most requests are for the metrics.
     if (labels.includes('route="/metrics"')) continue;
     const bound = Number(/\ble="([^"]*)"/.exec(labels)?.[1]!.replace('+Inf', 'Infinity'));
     buckets.set(bound, (buckets.get(bound) ?? 0) + value);

@@ -51,7 +51,7 @@ export const inProcessEvents: Check = {
     })),
 };
 
-/** Maps each PubSub of graphql-subscriptions to the provider or controller that is or holds the PubSub. */
+/** Maps each graphql-subscriptions PubSub to the provider or controller that is or holds it. */
 function pubSubsOf({ providers, controllers }: AppView): ReadonlyMap<unknown, string> {
   const places = new Map<unknown, string>();
   for (const member of [...providers, ...controllers]) {
@@ -65,7 +65,7 @@ function pubSubsOf({ providers, controllers }: AppView): ReadonlyMap<unknown, st
   return places;
 }
 
-/** Returns the values of own fields, without calling getters or proxies. */
+/** Returns own field values, without calling getters or proxies. */
 function fieldsOf({ instance }: Member): unknown[] {
   if (types.isProxy(instance) || Array.isArray(instance) || ArrayBuffer.isView(instance)) return [];
   return Object.values(Object.getOwnPropertyDescriptors(Object(instance))).map(
@@ -105,7 +105,7 @@ function alterings(options: unknown): string[] {
   return ['synchronize', 'migrationsRun'].filter((name) => isShared && at(options, name) === true);
 }
 
-/** Matches the files of libraries that keep sessions in a class `MemoryStore`. Both are CommonJS. */
+/** Matches files of the libraries that keep sessions in a `MemoryStore` class. Both are CommonJS. */
 const LIBRARY = /[\\/]node_modules[\\/](express-session|@fastify[\\/]session)[\\/]/;
 
 /**
@@ -137,7 +137,7 @@ export const sessions: Check = {
   },
 };
 
-/** Matches `this.server.clients` in the source of a class. The set of a ws server has the clients of one process only. */
+/** Matches `this.server.clients` in a class's source. A ws server's set has only the clients of its own process. */
 const CLIENTS = /\.\s*clients\b/;
 
 export const webSocketBroadcast: Check = {
@@ -157,7 +157,7 @@ export const webSocketBroadcast: Check = {
       : [],
 };
 
-/** `RequestMethod.GET` of @nestjs/common, the value of the metadata 'method'. */
+/** `RequestMethod.GET` of @nestjs/common, a value of the 'method' metadata. */
 const GET = 0;
 
 export const ownHealth: Check = {
@@ -202,7 +202,7 @@ function pathsOf(target: object): string[] {
   return [metadataOf('path', target) ?? []].flat().filter((path) => typeof path === 'string');
 }
 
-/** The metadata key under which `@CpuBound()` stores the methods of a class, in a Map by name. */
+/** Metadata key of the Map in which `@CpuBound()` stores a class's methods by name. */
 const DEFINITIONS = Symbol.for('nestjs-cluster.cpu-bound');
 
 export const cpuBoundInline: Check = {

@@ -1,6 +1,6 @@
 import { at, type Check, classOf, nameOf } from './finding.js';
 
-/** A connection pool, read from an object of a library. */
+/** A connection pool, as read from a library's object. */
 interface Pool {
   /** The library's name for the type of database. */
   readonly kind: string;

@@ -29,7 +29,7 @@ export async function examineApp(
   const examined = new AbortController();
   const app = new AppProcess(
     [process.execPath, '--import', preloadOf(subject), resolve(subject.main)],
-    // The app reads this number of workers, but starts no workers.
+    // The app reads this number but starts no workers.
     subject.workers === undefined ? {} : { CLUSTER_WORKERS: String(subject.workers) },
     (message) => {
       examination = message as Examination;

@@ -22,7 +22,7 @@ export interface Member {
   readonly instance: unknown;
 }
 
-/** The parts of an app that checks read. `bootstrap()` of nestjs-cluster collects them. */
+/** Parts of an app read by the checks. `bootstrap()` of nestjs-cluster collects them. */
 export interface AppView {
   readonly providers: readonly Member[];
   readonly controllers: readonly Member[];
@@ -32,7 +32,7 @@ export interface AppView {
 /** The inputs for the numbers in findings. */
 export interface Situation {
   readonly workers: number;
-  /** Connection limit of the database; `undefined` = the usual limit of such a database. */
+  /** Connection limit of the database; `undefined` = the usual limit for its kind. */
   readonly maxConnections?: number | undefined;
 }
 
@@ -65,7 +65,7 @@ export function classOf(value: unknown): string {
   return typeof name === 'string' ? name.replace(/\$\d+$/, '') : '';
 }
 
-/** The value at a path of properties; `undefined` if a property on the path is missing. */
+/** The value at a property path; `undefined` if a property on it is missing. */
 export function at(value: unknown, ...path: (string | symbol)[]): unknown {
   return path.reduce<unknown>(
     (inner, key) =>

@@ -16,7 +16,7 @@ import { SignalListeners } from './signal-listeners.js';
 /** Key of a global function that `bootstrap()` of nestjs-cluster calls when the app listens. */
 const EXAMINE = Symbol.for('nestjs-cluster.examine');
 
-/** The startup result from `bootstrap()`. With all findings, it is sent to the command. */
+/** The startup result from `bootstrap()`, sent to the command with all findings. */
 export interface Examination {
   readonly findings: readonly Finding[];
   readonly warnings: readonly string[];

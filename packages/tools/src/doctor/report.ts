@@ -12,7 +12,7 @@ export interface DoctorReport {
   readonly ignored: readonly string[];
 }
 
-/** Matches the end of a warning with a name, which `silencedBy()` of nestjs-cluster writes. */
+/** Matches the end of a named warning, as written by `silencedBy()` of nestjs-cluster. */
 const NAMED = /; warnings: \{ ignore: \['([\w-]+)'\] \} of bootstrap\(\) silences this$/;
 
 /** Converts a startup warning to a finding. The last "; " separates the problem from the remedy. */

@@ -15,7 +15,7 @@ const ADDS = ' _addListener (node:events:';
 /** Records where the app's code adds listeners for signals. Ignores listeners of libraries. */
 export class SignalListeners {
   readonly #places = new Set<string>();
-  /** The directory of nestjs-cluster, which npm link may have placed elsewhere. */
+  /** The directory of nestjs-cluster. With npm link, it may be elsewhere. */
   readonly #own = directoryOf('nestjs-cluster/package.json');
 
   constructor() {
@@ -36,7 +36,7 @@ export class SignalListeners {
   readonly #note = (signal: string | symbol): void => {
     if (!SIGNALS.has(signal)) return;
     const frames = (new Error().stack ?? '').split('\n');
-    // The caller follows Node's function. A package may have replaced `emit()`, so the number of frames varies.
+    // The caller's frame follows `_addListener`. The frame count varies, as packages may replace `emit()`.
     const adds = frames.findIndex((line) => line.includes(ADDS));
     const caller = frames
       .slice(adds + 1)

@@ -4,9 +4,9 @@ interface IptablesOptions {
 }
 
 /**
- * A shell script that distributes connections to the public port among the workers in turn. The rules
- * have their own chain. Running the script again replaces the rules, even if the port or the number of
- * workers has changed.
+ * A shell script that spreads connections on the public port over the workers in turn. The rules
+ * have their own chain. Running the script again replaces the rules, even if the port or the number
+ * of workers has changed.
  */
 export function iptablesScript(
   ports: readonly number[],
@@ -64,7 +64,7 @@ function words({ ipv6, name }: IptablesOptions) {
   return {
     iptables: ipv6 ? 'ip6tables' : 'iptables',
     chain,
-    // The jump does not contain the public port, so that a later run with another port finds it.
+    // The jump omits the public port, so that a later run with another port finds the jump.
     jump: `-p tcp -m addrtype --dst-type LOCAL -j ${chain}`,
   };
 }

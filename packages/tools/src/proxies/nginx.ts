@@ -5,7 +5,7 @@ const UPSTREAM_KEEP_ALIVE_SECONDS = 4;
 const CONNECTIONS_PER_WORKER = 32;
 
 /**
- * A file for nginx's `conf.d`: an upstream of the workers, and a server that uses it. It supports
+ * A file for nginx's `conf.d`: an upstream with the workers, and a server that uses it. Supports
  * keep-alive connections to the workers, WebSockets and streams.
  */
 export function nginxConfiguration(

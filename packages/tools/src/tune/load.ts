@@ -23,11 +23,11 @@ export interface Load {
 }
 
 export interface LoadReport {
-  /** The number of answers with 2xx or 3xx per second. */
+  /** Answers with 2xx or 3xx, per second. */
   readonly requestsPerSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** The number of requests with another status or without an answer. */
+  /** Number of requests that got another status or no answer. */
   readonly failed: number;
   /** The utilization of this process's event loop, 0..1. */
   readonly generatorUtilization: number;
@@ -35,7 +35,7 @@ export interface LoadReport {
 
 const US_PER_MS = 1_000;
 
-/** The warm-up is not measured. In this time, code is compiled and connections are balanced. */
+/** An unmeasured warm-up, in which code is compiled and connections are balanced. */
 const WARM_UP_MS = 1_000;
 
 /** Added to autocannon's own duration, so that autocannon does not end before it is stopped here. */
@@ -64,8 +64,8 @@ export async function load(
     ...target,
     duration: seconds + SPARE_SECONDS,
     setupClient(client) {
-      // Measured here, because the latency of autocannon 8.0 and 9.0 is wrong: after the server has
-      // closed a connection, for example to rebalance, it counts from the previous request.
+      // Measured here, because the latency of autocannon 8.0 and 9.0 is wrong: it counts from the
+      // previous request after the server has closed a connection, for example to rebalance.
       let sentAt = 0;
       client.on('request', () => (sentAt = performance.now()));
       client.on('response', (status: number) => {

@@ -86,7 +86,7 @@ async function refuseTakenAddress(url: string): Promise<void> {
   );
 }
 
-/** @throws ToolError if the answer is not from a cluster, the error of `fetch` without an answer. */
+/** @throws ToolError if the answer is not from a cluster; the error of `fetch` if there is none. */
 async function healthOf(url: string, over: AbortSignal): Promise<ClusterHealth> {
   const response = await fetch(url, {
     // The app would rebalance a keep-alive connection, and the connection would outlive the app.

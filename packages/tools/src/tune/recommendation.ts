@@ -8,7 +8,7 @@ const MARGIN_RATIO = 0.05;
 /** Stops after this many numbers in a row without a gain. A single one may be noise. */
 const STOP_AFTER = 2;
 
-/** Up to this number of workers, each step adds 1 worker. After that, each step adds half of the number. */
+/** Up to this number, each step adds 1 worker. Beyond it, each step adds half the current number. */
 const ONE_BY_ONE = 8;
 
 /** At or below this event loop utilization, the route waits for something else, such as a database. */
@@ -20,7 +20,7 @@ const NOISY_RATIO = 0.15;
 /** Above this event loop utilization, the load generator cannot send more requests. */
 const GENERATOR_LIMIT = 0.9;
 
-/** Among all runs with the same number of workers, the run with the median throughput. */
+/** The run with the median throughput among all runs with the same number of workers. */
 export interface Measurement extends Run {
   /** The number of failed requests in all runs. */
   readonly failed: number;

@@ -2,7 +2,7 @@ import { type Column, formatTable, printLines, ToolError } from '../output.js';
 import { measureRun, type Plan, type Run } from './measure-run.js';
 import { type Measurement, measurementOf, nextWorkers, recommend } from './recommendation.js';
 
-/** The number of measurements for each number of workers. The median is used. */
+/** Measurements per number of workers. The median is used. */
 const ROUNDS = 3;
 
 const COLUMNS: readonly Column<Measurement>[] = [
