@@ -23,7 +23,7 @@ export async function createAppBy(
     return await createAppBy(create, context);
   }
   throw new ClusterConfigurationError(
-    `createApp() returned ${describe(created)} instead of an app; return the result of NestFactory.create(), createMicroservice() or createApplicationContext(), or write bootstrap(() => import('./app.js')), and export createApp from app.ts`,
+    `createApp() returned ${describe(created)} instead of an app; return the result of NestFactory.create(), createMicroservice() or createApplicationContext(), or write bootstrap(() => import('./app.js')) and export createApp from app.ts`,
   );
 }
 

@@ -77,7 +77,7 @@ export class ControlSocket {
       const isThere = this.#isAt(this.#listening?.path);
       const what = isThere ? 'the control socket is not safe' : 'no control socket';
       this.warn(
-        `${what}: ${(error as Error).message}; the primary retries every ${CHECK_MS / 1_000} s; control: false disables it`,
+        `${what}: ${(error as Error).message}; retrying every ${CHECK_MS / 1_000} s; control: false disables the socket`,
       );
     }
   }

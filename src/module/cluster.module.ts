@@ -174,6 +174,6 @@ function moduleWith(
 
 function refuseStaticImport(): never {
   throw new ClusterConfigurationError(
-    'imports: [ClusterModule] has no options; import ClusterModule.forRoot() instead, only in the root module, because it is global',
+    'imports: [ClusterModule] has no options; import ClusterModule.forRoot() instead, in the root module only, because it is global',
   );
 }

@@ -64,7 +64,7 @@ const scheduledJobs: Check = {
   name: 'scheduled-jobs',
   problem: 'scheduled jobs run in every worker',
   remedy:
-    "import ClusterScheduleModule.forRoot() from 'nestjs-cluster/schedule' in the app, which runs each job in one worker",
+    "import ClusterScheduleModule.forRoot() from 'nestjs-cluster/schedule' in the app, to run each job in one worker",
   find: ({ providers, controllers }) => {
     if (providers.some(({ module }) => module === 'ClusterScheduleModule')) return [];
     if (!providers.some(({ instance }) => classOf(instance) === 'SchedulerRegistry')) return [];

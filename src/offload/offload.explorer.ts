@@ -128,8 +128,8 @@ export function refusalOf(subject: Subject): string | undefined {
   }
   if (!isStatic) {
     return (
-      `${name} belongs to a request-scoped or transient provider (by its own scope or a dependency's scope); ` +
-      `move the method to a provider in the default scope, and pass data of the request as arguments`
+      `${name} belongs to a request-scoped or transient provider (through its own scope or a dependency's); ` +
+      `move the method to a provider in the default scope, and pass request data as arguments`
     );
   }
   if (injected && !hasModule) {
@@ -159,7 +159,7 @@ function refusalOfFile({ name, definition, mainFile }: Subject): string | undefi
   }
   if (file === mainFile) {
     return (
-      `${name} is declared in ${file}, which starts the app: a thread that imports it would start the app again; ` +
+      `${name} is declared in ${file}, which starts the app: a thread importing it would start the app again; ` +
       `move the class to its own file, or start the app with ClusterModule.bootstrap()`
     );
   }
@@ -184,7 +184,7 @@ export function refusalOfModule(
 ): string | undefined {
   if (!threads || file === undefined || file !== mainFile) return undefined;
   return (
-    `offload.module (${name}) is passed to forRoot() in ${file}, which starts the app: a thread that imports it would start the app again; ` +
+    `offload.module (${name}) is passed to forRoot() in ${file}, which starts the app: a thread importing it would start the app again; ` +
     `move the module that imports ClusterModule to its own file, or start the app with ClusterModule.bootstrap()`
   );
 }
@@ -198,6 +198,6 @@ export function refusalsOfQueues(
   return found.flatMap(({ name, definition: { options } }) =>
     options.queue === undefined
       ? []
-      : `${name} has the option queue: "${options.queue}", but the app has no queues; import ClusterQueueModule.forRoot({ connection }) of @nestjs-cluster/bullmq in the root module, or remove the option`,
+      : `${name} has the option queue: "${options.queue}", but the app has no queues; import ClusterQueueModule.forRoot({ connection }) from @nestjs-cluster/bullmq in the root module, or drop the option`,
   );
 }

@@ -29,7 +29,7 @@ export class OffloadMetrics {
     read: () => OffloadSnapshot,
   ) {
     this.#tasks = new Counter({
-      ...named('offload_tasks_total', 'Calls of @CpuBound() methods, by outcome'),
+      ...named('offload_tasks_total', 'Calls to @CpuBound() methods, by outcome'),
       labelNames: ['task', 'outcome'],
     });
     const histogram = (name: string, help: string, buckets: readonly number[]) =>
@@ -55,7 +55,7 @@ export class OffloadMetrics {
     this.labelled = [
       gauge(
         'offload_queue_size',
-        'Calls of @CpuBound() methods that are waiting for a thread',
+        'Calls to @CpuBound() methods that are waiting for a thread',
         () => read().queueSize,
       ),
       gauge('offload_threads', 'Threads that run @CpuBound() methods', () => read().threads),

@@ -21,7 +21,7 @@ const MAX_KEPT = 5;
 const STOPPED =
   'its watchdog did not answer: the process is stopped, or the machine is overloaded; check the state of the process with ps';
 const ENDED = 'the worker has exited';
-const NATIVE = 'its main thread did not answer: it runs native code';
+const NATIVE = 'its main thread did not answer: it is running native code';
 
 type Answer = WorkerMessage & { readonly type: 'stack' | 'recorded' };
 type AnswerTo<T extends Answer['type']> = Answer & { readonly type: T };

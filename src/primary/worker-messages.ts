@@ -78,7 +78,7 @@ export class WorkerMessages {
   #onMessage(id: WorkerId, worker: WorkerHandle, raw: unknown): ClusterEvent | undefined {
     const message = parseWorkerMessage(raw);
     if (message === undefined) return this.#onUnknown(id, worker, raw);
-    // Of the watchdog's messages, only `resumed` proves that the event loop runs.
+    // The watchdog's messages do not prove that the event loop runs, except `resumed`.
     if (message.type === 'resumed' || !BY_WATCHDOG.has(message.type)) {
       worker.seenAt = performance.now();
     }

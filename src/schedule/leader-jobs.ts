@@ -118,7 +118,7 @@ export class JobMetrics {
   readonly #names = new Set<string>();
 
   constructor({ Counter }: MetricsClient) {
-    const help = 'Runs of scheduled jobs by the leader, by outcome';
+    const help = 'Runs of scheduled jobs on the leader, by outcome';
     this.#runs = new Counter({ ...named('jobs_total', help), labelNames: ['job', 'outcome'] });
   }
 

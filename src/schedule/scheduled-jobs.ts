@@ -84,7 +84,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
   async onModuleInit(): Promise<void> {
     if (this.#unwrap.every((unwrap) => unwrap !== undefined)) return;
     const error = new ClusterConfigurationError(
-      'ClusterScheduleModule found no ScheduleModule of @nestjs/schedule; add ScheduleModule.forRoot() of @nestjs/schedule 6 or 12 to the imports',
+      'ClusterScheduleModule found no ScheduleModule; add ScheduleModule.forRoot() from @nestjs/schedule 6 or 12 to the imports',
     );
     await this.#clusterLink.reportBootFailure(error);
     throw error;

@@ -179,7 +179,7 @@ if (mayMakeGroups) {
       const died = await cluster.event('worker-died');
       expect(died).toMatchObject({ cause: 'oom' });
       expect(died['detail']).toContain('killed by SIGKILL');
-      expect(died['detail']).toContain('memory limit of its control group');
+      expect(died['detail']).toContain('its control group reached the memory limit');
       await replacementReady(cluster, died);
       expect((await request(cluster.url, '/hello')).outcome).toBe('ok');
       // One that somebody kills after that is not taken for another.

@@ -104,7 +104,7 @@ describe.each(['esm', 'cjs'] as const)('an app in one file with this package, in
     expect((await request(cluster.url, '/cats')).body).toBe('cats');
     expect(cluster.all('warning').map(({ message }) => message)).toEqual([
       expect.stringContaining(
-        "the watchdog thread has stopped: nestjs-cluster was bundled without the files of its own threads and processes; exclude it and Nest from the bundle (packages: 'external' for esbuild,",
+        "the watchdog thread has stopped: nestjs-cluster was bundled without the files for its threads and processes; exclude it and Nest from the bundle (packages: 'external' for esbuild,",
       ),
     ]);
   });

@@ -60,7 +60,7 @@ describe('one that is missing', () => {
       group: 'metrics',
       other: 'health',
       needs:
-        'a Prometheus client, but none is installed; run npm install prom-client, or @prometheus-io/client with Node 22 and later',
+        'a Prometheus client, but none is installed; run npm install prom-client, or @prometheus-io/client on Node 22 or later',
     },
   ])(
     'ends the start where $group is on, in one line that says what to do',

@@ -80,7 +80,7 @@ describe.each(ADAPTERS)('an app on %s', (adapter) => {
   }
 
   const remedy = (option: string) =>
-    `and a path of the option ${option}; change the route or ${option}.path of forRoot(), or set ${option}: false`;
+    `and a path of the ${option} option; change the route or ${option}.path in forRoot(), or set ${option}: false`;
 
   it('is refused with routes on the paths of /health and /metrics, all in one message', async () => {
     expect(await refusal({ controllers: [HealthController, Metrics] })).toBe(

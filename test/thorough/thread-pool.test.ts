@@ -338,9 +338,9 @@ describe('the check', () => {
     );
     expect(problems.map((each) => each.replaceAll(FILE, '<file>').replace(/:\d+:\d+/, ''))).toEqual(
       [
-        `a thread cannot import /gone.mjs, which declares Pooled.hold: Error: …. Make sure that the code that runs at import also works in a thread, or move the class to its own file, or ${inline}`,
+        `a thread cannot import /gone.mjs, which declares Pooled.hold: Error: …. Make sure that the code that runs on import also works in a thread, or move the class to its own file, or ${inline}`,
         `a thread cannot import /gone.ts, which declares Pooled.hold: Error: …. Node cannot load this TypeScript file: start the app from the output of tsc or SWC, or use a loader that works in threads (tsx on Node 22 or later), or ${inline}`,
-        `a thread has imported <file>, but the import did not declare the class Hidden with Hidden.run, Hidden.stop, or declared several classes of this name. Declare the class at the top level of its file, not in a function. If the file is a bundle, import the app's module at the top of main.ts, or pass a function to bootstrap() that only imports a file: () => import('./app.js'); or ${inline}`,
+        `a thread has imported <file>, but the import did not declare the class Hidden with Hidden.run, Hidden.stop, or declared several classes by that name. Declare the class at the top level of its file, not in a function. If the file is a bundle, import the app's module at the top of main.ts, or pass bootstrap() a function that only imports a file: () => import('./app.js'); or ${inline}`,
         'a thread has imported <file>, but cannot create an instance of Broken for Broken.run: TypeError: not built in threads at new Broken (file://<file>). Provide its dependencies in offload.module, and make sure that its constructor works in a thread',
         'a thread cannot initialise offload.module (BrokenModule): RangeError: too many connections at InstanceWrapper.useFactory [as metatype] (file://<file>); make sure that its providers work in a thread (needed by Pooled.hold)',
       ],
@@ -361,7 +361,7 @@ describe('the check', () => {
     writeFileSync(file, 'process.exit(3)');
     const { pool } = start({}, planOf({ file }));
     expect(await pool.check()).toEqual([
-      `a thread exited while loading ${file} (Error: worker exited with code: 3); remove process.exit() from the code that runs at import`,
+      `a thread exited while loading ${file} (Error: worker exited with code: 3); remove process.exit() from the code that runs on import`,
     ]);
   });
 });

@@ -43,7 +43,7 @@ const consume = v.union([v.boolean(), v.array(queueName)], 'true, false, or a li
 const schema = v.strictObject({
   connection: v.custom<QueueConnection>(
     (value) => typeof value === 'object' && value !== null && !('duplicate' in value),
-    'options of ioredis, such as { host, port } or { url }',
+    'ioredis options, such as { host, port } or { url }',
   ),
   consume: v.optional(consume, true),
   concurrency: v.optional(whole(1, 1_000)),
@@ -101,6 +101,6 @@ export function consumedQueues(
   const unknown = chosen.filter((name) => !queues.includes(name));
   if (unknown.length === 0) return queues.filter((name) => chosen.includes(name));
   throw new ClusterConfigurationError(
-    `cannot consume ${unknown.join(', ')}: no @CpuBound() method of the app uses this queue (known: ${queues.join(', ') || 'none'}); correct consume or CLUSTER_CONSUME`,
+    `cannot consume ${unknown.join(', ')}: no @CpuBound() method in the app uses this queue (known: ${queues.join(', ') || 'none'}); fix consume or CLUSTER_CONSUME`,
   );
 }

@@ -168,7 +168,7 @@ export class QueueRunner implements RemoteRunner {
 function jobsGauge({ Gauge }: MetricsClient, queues: readonly Queue[]): object {
   return new Gauge({
     name: 'nestjs_cluster_queue_jobs',
-    help: 'Jobs in Redis from all machines',
+    help: 'Jobs in Redis, all machines',
     labelNames: ['queue', 'state'],
     registers: [],
     aggregator: 'max', // all workers report the same numbers

@@ -73,6 +73,6 @@ export function encode(what: string, value: unknown): Buffer {
   }
   if (body.length <= MAX_BODY_BYTES) return body;
   throw new ClusterSharedError(
-    `${what} has ${body.length} bytes; the maximum is ${MAX_BODY_BYTES}; send a reference to the data instead`,
+    `${what} is ${body.length} bytes; the maximum is ${MAX_BODY_BYTES}; send a reference to the data instead`,
   );
 }

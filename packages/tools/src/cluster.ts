@@ -31,7 +31,7 @@ export interface ClusterStatus extends Pick<ClusterSnapshot, 'primary'> {
 export function withCluster(command: Command): Command {
   return command.option(
     '-c, --cluster <name>',
-    'name of the cluster, pid of its primary or path of its control socket; required if several are running',
+    'cluster name, primary pid or control socket path; required if several clusters are running',
   );
 }
 

@@ -49,7 +49,7 @@ export async function runPrimary(
 ): Promise<PrimaryRuntime> {
   if (process.argv[1] === undefined) {
     throw new ClusterConfigurationError(
-      'workers run the script file of the primary, but this process has none (node -e or a REPL); move the code into a file, or set workers: 0',
+      "workers run the primary's script file, but this process has none (node -e or a REPL); move the code into a file, or set workers: 0",
     );
   }
   // By default, V8's young generation grows during scrapes and never shrinks: a primary with two

@@ -51,8 +51,8 @@ export async function removeStaleSocket(path: string): Promise<void> {
   const isOwn = stats.isSocket() && stats.uid === ownUid();
   if (isOwn && (await probe(path)) === 'ECONNREFUSED') return removeSocket(path);
   const message = isOwn
-    ? `another process listens on ${path}; use another path`
-    : `${path} exists and is not a socket of this user; remove it`;
+    ? `another process is listening on ${path}; use another path`
+    : `${path} exists but is not a socket of this user; remove it`;
   throw Object.assign(new Error(message), { code: 'EADDRINUSE' });
 }
 

@@ -229,7 +229,7 @@ export function checkWorkerCount(workers: number): number {
 /** Maximum number of threads of a process. A higher number is probably a mistake, and is refused. */
 export const MAX_THREADS = 256;
 
-/** Where a `@CpuBound()` method runs: in a thread of the pool, or on the event loop. */
+/** A `@CpuBound()` method runs in a thread of the pool, or on the event loop. */
 export type OffloadMode = 'threads' | 'inline';
 
 /** The option `offload.threads`. */

@@ -35,5 +35,5 @@ const cpuBoundOptions = optionGroup({
  * @throws ClusterConfigurationError that names each key, the value seen and what is allowed.
  */
 export function resolveCpuBoundOptions(input: unknown, subject: string): CpuBoundOptions {
-  return validate(cpuBoundOptions, input, `options of @CpuBound() on ${subject}`);
+  return validate(cpuBoundOptions, input, `options for @CpuBound() on ${subject}`);
 }

@@ -90,7 +90,7 @@ export type FindingName = (typeof FINDING_NAMES)[number];
 
 /** The last part of a warning, which says how to silence the warning. */
 export function silencedBy(name: FindingName): string {
-  return `warnings: { ignore: ['${name}'] } of bootstrap() silences this`;
+  return `warnings: { ignore: ['${name}'] } in bootstrap() silences this`;
 }
 
 /** Settings for the warnings about an app that is not ready for several workers. */

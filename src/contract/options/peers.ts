@@ -22,7 +22,7 @@ export async function loadPrometheusClients(): Promise<readonly PrometheusClient
   if (found.length > 0) return found;
   return refuseMissing(
     'metrics',
-    `a Prometheus client, but none is installed; run npm install ${OLD_CLIENT}, or ${NEW_CLIENT} with Node 22 and later`,
+    `a Prometheus client, but none is installed; run npm install ${OLD_CLIENT}, or ${NEW_CLIENT} on Node 22 or later`,
   );
 }
 

@@ -5,7 +5,7 @@ import { OWN_DIRECTORY } from './own-directory.js';
 
 /** The error message if {@link ownFile} finds no file. */
 export const LEAVE_OUT_OF_BUNDLE =
-  "nestjs-cluster was bundled without the files of its own threads and processes; exclude it and Nest from the bundle (packages: 'external' for esbuild, externals: [nodeExternals()] for webpack and rspack) and install both packages where the app runs";
+  "nestjs-cluster was bundled without the files for its threads and processes; exclude it and Nest from the bundle (packages: 'external' for esbuild, externals: [nodeExternals()] for webpack and rspack), and install both where the app runs";
 
 /** The files in `dist/programs`. Each runs as a process or a thread. */
 type ProgramFile = 'early-boot.cjs' | 'offload-thread.js' | 'watchdog-thread.cjs';

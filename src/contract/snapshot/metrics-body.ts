@@ -58,7 +58,7 @@ export function decodeMetrics(body: string): readonly MetricJson[] {
 }
 
 /**
- * Adds an ended process's counts to those of earlier processes. A histogram with different buckets
+ * Adds an ended process's counts to the counts of earlier processes. A histogram with different buckets
  * replaces the earlier histogram.
  */
 export function addUp(before: string | undefined, ended: string): string {

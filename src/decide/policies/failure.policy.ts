@@ -6,7 +6,7 @@ export interface ProcessExit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** What the primary knows besides the exit. */
+/** The facts that the primary knows besides the exit. */
 export interface Circumstances {
   readonly state: WorkerState;
   /** Whether the out-of-memory killer has killed a process of this control group since the last exit. */
@@ -45,7 +45,7 @@ export function classifyFailure(exit: ProcessExit, known: Circumstances): Failur
 export function describeExit({ code, signal }: ProcessExit, cause: FailureCause): string {
   if (signal === 'SIGKILL') {
     return cause === 'oom'
-      ? 'killed by SIGKILL: the memory limit of its control group was reached (out-of-memory killer)'
+      ? 'killed by SIGKILL: its control group reached the memory limit (out-of-memory killer)'
       : 'killed by SIGKILL (manually, or by the out-of-memory killer: see dmesg)';
   }
   if (cause === 'oom') {

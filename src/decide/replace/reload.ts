@@ -198,7 +198,7 @@ function bringBack(step: Step, underWay: ReloadUnderWay, files: ProgramPaths | E
   }
   const isFailed = (each: object & { release: Release }) =>
     'candidate' in each && each.release.generation !== before.generation;
-  withdraw(step, isFailed, 'its release is rolled back');
+  withdraw(step, isFailed, 'its release is being rolled back');
 }
 
 function end(step: Step, outcome: ReloadResult['outcome'], reason: string | null): void {

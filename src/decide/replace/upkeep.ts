@@ -65,7 +65,7 @@ function postpone(step: Step, worker: ReadyWorker, detail: string): void {
   if (step.state.warnedOfLimit) return;
   step.set({ warnedOfLimit: true });
   step.emit('warning', {
-    message: `exceeds memory.softLimitBytes as soon as it is ready (${detail}): the limit is too low for this app; it is replaced at most once every ${MAX_BACKOFF_MS} ms`,
+    message: `exceeds memory.softLimitBytes as soon as it is ready (${detail}) and is replaced at most once every ${MAX_BACKOFF_MS} ms; the limit is too low for this app`,
     worker: worker.id,
   });
 }

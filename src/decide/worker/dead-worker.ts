@@ -84,7 +84,7 @@ export function onChannelBroken(
 
 /** Abandons a process that does not end after SIGKILL: neither its slot nor a shutdown waits for it. */
 export function abandon(step: Step, { id }: Worker): void {
-  const message = `did not end within ${EXIT_TIMEOUT_MS} ms after SIGKILL and was abandoned: it hangs in an uninterruptible system call; check that its disks and network file systems respond`;
+  const message = `did not end within ${EXIT_TIMEOUT_MS} ms of SIGKILL and was abandoned: it is stuck in an uninterruptible system call; check that its disks and network file systems respond`;
   step.emit('warning', { message, worker: id });
   step.do({ type: 'abandon', worker: id });
 }

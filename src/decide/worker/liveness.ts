@@ -106,6 +106,6 @@ function warnOfDelay(step: Step, lateMs: number, eventLoopUtilization: number): 
       ? 'its own event loop was blocked, or the process was stopped'
       : 'the machine was suspended or overloaded, or the process was stopped';
   step.emit('warning', {
-    message: `the primary was late by ${(lateMs / 1_000).toFixed(1)} s, more than ${step.options.hangTimeoutMs} ms (hangTimeoutMs): ${cause}; all heartbeat timeouts start again`,
+    message: `the primary was late by ${(lateMs / 1_000).toFixed(1)} s, more than ${step.options.hangTimeoutMs} ms (hangTimeoutMs): ${cause}; all heartbeat timeouts were reset`,
   });
 }

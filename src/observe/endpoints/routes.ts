@@ -59,7 +59,7 @@ export class Routes {
       const { metrics } = this.options;
       const isMetrics = metrics !== false && this.#normalize(metrics.path) === path;
       const option = isMetrics ? 'metrics' : 'health';
-      return `${path} is a route of the app and a path of the option ${option}; change the route or ${option}.path of forRoot(), or set ${option}: false`;
+      return `${path} is both an app route and a path of the ${option} option; change the route or ${option}.path in forRoot(), or set ${option}: false`;
     });
     throw new ClusterConfigurationError(
       `routes of the app conflict with endpoints of ClusterModule: ${routes.join(' | ')}`,

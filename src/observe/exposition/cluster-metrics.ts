@@ -89,7 +89,7 @@ const ROWS: readonly Row[] = [
   ],
   [
     'worker_up',
-    'Whether the worker is ready and answers heartbeats (1) or not (0)',
+    'Whether the worker is ready and answering heartbeats (1) or not (0)',
     ({ workers }) =>
       byWorker(workers, ({ state, responsive }) => Number(state === 'ready' && responsive)),
   ],

@@ -103,7 +103,7 @@ export class ProcessMetrics implements MetricsSource {
   /** If a `collect()` function of the registry fails or hangs, returns the last metrics. */
   async #read(registry: MetricsRegistry): Promise<readonly MetricJson[]> {
     const failed = (reason: string): readonly MetricJson[] => {
-      this.#warnOnce(`Metrics cannot be read, so their last values are shown: ${reason}`);
+      this.#warnOnce(`Metrics cannot be read (${reason}); their last values are shown`);
       return this.#last.get(registry) ?? [];
     };
     const read = (registry.getMetricsAsJSON() as Promise<MetricJson[]>).then(

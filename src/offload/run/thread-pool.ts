@@ -93,7 +93,7 @@ export class ThreadPool implements Runner {
     } catch (error) {
       const files = [...new Set(this.plan.tasks.map(({ file }) => file))].join(', ');
       return [
-        `a thread exited while loading ${files} (${String(error)}); remove process.exit() from the code that runs at import`,
+        `a thread exited while loading ${files} (${String(error)}); remove process.exit() from the code that runs on import`,
       ];
     } finally {
       await end(piscina);

@@ -105,7 +105,7 @@ export function restoreBuffers<T extends unknown[]>(values: T, places: readonly 
     const holder = (key === undefined ? values : values[index]) as Record<string | number, unknown>;
     const at = key ?? index;
     const bytes = holder[at];
-    // The property may be missing, because structured clone drops some, such as those of Maps and errors.
+    // The property may be missing, because structured clone drops properties, for example of Maps and errors.
     if (!(bytes instanceof Uint8Array)) continue;
     holder[at] = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }

@@ -21,14 +21,14 @@ export function describeProblems(problems: readonly Problem[]): string[] {
 export function importFails(file: string, error: unknown): string {
   const remedy = /\.[cm]?tsx?$/.test(file)
     ? 'Node cannot load this TypeScript file: start the app from the output of tsc or SWC, or use a loader that works in threads (tsx on Node 22 or later)'
-    : 'Make sure that the code that runs at import also works in a thread, or move the class to its own file';
+    : 'Make sure that the code that runs on import also works in a thread, or move the class to its own file';
   return `a thread cannot import ${file}, which declares ${TASKS}: ${reasonOf(error)}. ${remedy}, or ${INLINE}`;
 }
 
 export function isUndeclared(file: string, className: string): string {
   return (
-    `a thread has imported ${file}, but the import did not declare the class ${className} with ${TASKS}, or declared several classes of this name. ` +
-    `Declare the class at the top level of its file, not in a function. If the file is a bundle, import the app's module at the top of main.ts, or pass a function to bootstrap() that only imports a file: () => import('./app.js'); or ${INLINE}`
+    `a thread has imported ${file}, but the import did not declare the class ${className} with ${TASKS}, or declared several classes by that name. ` +
+    `Declare the class at the top level of its file, not in a function. If the file is a bundle, import the app's module at the top of main.ts, or pass bootstrap() a function that only imports a file: () => import('./app.js'); or ${INLINE}`
   );
 }
 

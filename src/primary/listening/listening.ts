@@ -28,9 +28,8 @@ type Options = Pick<ResolvedClusterOptions, 'address' | 'balancing' | 'workers'>
  * listen through node:cluster.
  *
  * `reuse-port` and `ports`: each slot has its own socket, on a shared port or its own. If the
- * worker of a slot has exited or is blocked, the kernel still sends connections to the slot's
- * socket. Until the slot has a responsive worker, the workers of all other slots also listen on
- * that socket.
+ * worker of a slot has exited or is blocked, the kernel still sends connections to its
+ * socket. Until the slot has a responsive worker, the workers of all other slots also listen there.
  */
 export class Listening {
   readonly sockets: BoundSocket[] = [];

@@ -11,7 +11,7 @@ const LISTENS = 'listenToShutdownSignals';
 const MAX_FRAMES = 12;
 
 export const HOOKS_TAKEN_OVER =
-  'the signal listeners of enableShutdownHooks() were removed, because they would close the app while requests are in flight; remove the call (the shutdown hooks run without it, after the drain), and close other Nest contexts in a shutdown hook of the app';
+  'the signal listeners of enableShutdownHooks() were removed, because they would close the app with requests in flight; remove the call (the shutdown hooks run without it, after the drain), and close other Nest contexts in a shutdown hook of the app';
 
 /** @param onRemove is called when Nest's signal listeners have been removed. */
 export function answerSignals(leave: (signal: NodeJS.Signals) => void, onRemove: () => void): void {

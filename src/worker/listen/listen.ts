@@ -7,7 +7,7 @@ import { BACKLOG } from '../../contract/process/accept-queue.js';
 import type { HttpApp } from '../boot/served-app.js';
 
 export const ALREADY_LISTENING =
-  'createApp() has already called listen(): the app does not use the primary\'s socket, so connections are refused while no worker is alive, and "port" and "host" of bootstrap() have no effect; remove the call';
+  'createApp() has already called listen(): the app is not using the primary\'s socket, so connections are refused while no worker is alive, and "port" and "host" of bootstrap() are ignored; remove the call';
 
 /** The error if a framework has replaced the app's `listen()`. */
 const SILENT =

@@ -18,8 +18,8 @@ import { listenOn } from './listen.js';
 const PRIMARY_PATIENCE_MS = 5_000;
 
 /**
- * All sockets that a worker listens on: those of the app's HTTP server, of other servers in the app
- * (such as a WebSocket gateway with its own port), and of slots without a worker.
+ * All sockets that a worker listens on: the sockets of the app's HTTP server, of other servers in
+ * the app (such as a WebSocket gateway with its own port), and of slots without a worker.
  */
 export class WorkerSockets {
   readonly #limit: (server: net.Server) => void;

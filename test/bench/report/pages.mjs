@@ -20,7 +20,11 @@ const FIGURES = [
 /** The table of the README: what is worse here stands first. */
 const README_ROWS = [
   { scope: 'memory', metric: 'idleTotalRssBytes', heading: 'Total memory, idle, MB' },
-  { scope: 'keep-alive', metric: 'cpuMicros', heading: 'Keep-alive connection, CPU µs per request' },
+  {
+    scope: 'keep-alive',
+    metric: 'cpuMicros',
+    heading: 'Keep-alive connection, CPU µs per request',
+  },
   { scope: 'new-connections', metric: 'cpuMicros', heading: 'New connection, CPU µs per request' },
   {
     scope: 'mixed',

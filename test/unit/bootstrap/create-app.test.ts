@@ -30,7 +30,7 @@ it('the function of a module gets the same argument', async () => {
 
 it.each([
   [undefined, 'undefined instead of an app'],
-  [undefined, "write bootstrap(() => import('./app.js')), and export createApp from app.ts"],
+  [undefined, "write bootstrap(() => import('./app.js')) and export createApp from app.ts"],
   [{}, 'an object without exports instead of an app'],
   [{ default: app }, 'an object with default instead of an app'],
   [{ default: () => undefined }, 'createApp() returned undefined instead of an app'],

@@ -106,13 +106,13 @@ describe('the control socket', () => {
     const { socket, warnings } = await open(path);
     expect(warnings).toEqual([]);
     expect((await open(path)).warnings).toEqual([
-      `no control socket: another process listens on ${path}; use another path; the primary retries every 5 s; control: false disables it`,
+      `no control socket: another process is listening on ${path}; use another path; retrying every 5 s; control: false disables the socket`,
     ]);
     writeFileSync(join(directory, 'file'), 'precious');
     symlinkSync(path, join(directory, 'link'));
     for (const name of ['file', 'link']) {
       expect((await open(join(directory, name))).warnings).toEqual([
-        expect.stringContaining('exists and is not a socket of this user; remove it'),
+        expect.stringContaining('exists but is not a socket of this user; remove it'),
       ]);
     }
     expect(readdirSync(directory).toSorted()).toEqual(['a.sock', 'file', 'link']);
@@ -266,7 +266,7 @@ describe('the checks of the socket', () => {
     const path = join(temporaryDirectory(), 'shop.sock');
     const first = await open(path);
     const second = await open(path);
-    expect(second.warnings).toEqual([expect.stringContaining('another process listens on')]);
+    expect(second.warnings).toEqual([expect.stringContaining('another process is listening on')]);
 
     await first.socket.end(0);
     await checkUntil('the second', () => second.warnings.length === 2);

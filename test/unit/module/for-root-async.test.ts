@@ -87,7 +87,7 @@ describe('the module', () => {
     const starting = start(...others, Feature);
     await expect(starting).rejects.toThrow(ClusterConfigurationError);
     await expect(starting).rejects.toThrow(
-      'import ClusterModule.forRoot() instead, only in the root module',
+      'import ClusterModule.forRoot() instead, in the root module only',
     );
   });
 });

@@ -143,7 +143,7 @@ describe('a warning', () => {
     const app = await appOf({ imports: [ScheduleModule.forRoot()], providers: [Job, Other] });
 
     expect(startWarnings(app, [])).toEqual([
-      "scheduled jobs run in every worker: Job.run() (AppModule), Other.run() (AppModule); import ClusterScheduleModule.forRoot() from 'nestjs-cluster/schedule' in the app, which runs each job in one worker; warnings: { ignore: ['scheduled-jobs'] } of bootstrap() silences this",
+      "scheduled jobs run in every worker: Job.run() (AppModule), Other.run() (AppModule); import ClusterScheduleModule.forRoot() from 'nestjs-cluster/schedule' in the app, to run each job in one worker; warnings: { ignore: ['scheduled-jobs'] } in bootstrap() silences this",
     ]);
     expect(startWarnings(app, ['scheduled-jobs'])).toEqual([]);
   });

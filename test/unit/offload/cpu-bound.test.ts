@@ -124,7 +124,7 @@ describe('@CpuBound() is refused', () => {
     [
       'with wrong options',
       on(Places.prototype, 'method', { timeoutMs: 0, nam: 'x' }),
-      /options of @CpuBound\(\) on Places\.method\(\).*timeoutMs: 0 is not allowed.*nam: .*known options: name, timeoutMs, abortOnDisconnect/,
+      /options for @CpuBound\(\) on Places\.method\(\).*timeoutMs: 0 is not allowed.*nam: .*known options: name, timeoutMs, abortOnDisconnect/,
     ],
   ])('%s', (_, declare, words) => {
     expect(declare).toThrow(ClusterConfigurationError);

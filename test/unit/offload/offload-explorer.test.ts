@@ -142,7 +142,7 @@ it('refuses a class with more than one instance, also by what is injected into i
   expect(refusals).toEqual(
     providers.map(
       ({ name }) =>
-        `${name}.count belongs to a request-scoped or transient provider (by its own scope or a dependency's scope); move the method to a provider in the default scope, and pass data of the request as arguments`,
+        `${name}.count belongs to a request-scoped or transient provider (through its own scope or a dependency's); move the method to a provider in the default scope, and pass request data as arguments`,
     ),
   );
 });
@@ -241,7 +241,7 @@ it.each<[Subject, string]>([
   ],
   [
     subject('plain', { mainFile: FILE }),
-    'Cats.plain is declared in /app/cats.js, which starts the app: a thread that imports it would start the app again; move the class to its own file, or start the app with ClusterModule.bootstrap()',
+    'Cats.plain is declared in /app/cats.js, which starts the app: a thread importing it would start the app again; move the class to its own file, or start the app with ClusterModule.bootstrap()',
   ],
 ])('refuses a method with a remedy: $name', (method, words) => {
   expect(refusalOf(method)).toBe(words);
@@ -267,7 +267,7 @@ it('refuses a class that Nest injects something into with two ways out, as code'
 it('refuses an offload.module in the file that starts the app, if there are threads', () => {
   const situation = { hasModule: true, threads: true, mainFile: '/app/main.js' };
   expect(refusalOfModule('Tools', '/app/main.js', situation)).toBe(
-    'offload.module (Tools) is passed to forRoot() in /app/main.js, which starts the app: a thread that imports it would start the app again; ' +
+    'offload.module (Tools) is passed to forRoot() in /app/main.js, which starts the app: a thread importing it would start the app again; ' +
       'move the module that imports ClusterModule to its own file, or start the app with ClusterModule.bootstrap()',
   );
   expect(refusalOfModule('Tools', '/app/app.module.js', situation)).toBeUndefined();

@@ -150,7 +150,7 @@ describe('a message of another version', () => {
     expect(worker.signals).toEqual(['SIGKILL']);
     worker.exit({ signal: 'SIGKILL' });
     expect(cluster.events('worker-died')).toMatchObject([
-      { cause: 'boot', detail: expect.stringContaining('version 2 of the IPC protocol') as string },
+      { cause: 'boot', detail: expect.stringContaining('IPC protocol version 2') as string },
     ]);
     expect(cluster.events('warning')).toEqual([]);
   });

@@ -90,7 +90,7 @@ describe('ClusterScheduleModule', () => {
 
   it('is refused without ScheduleModule, with what to do', async () => {
     const start = contextOf({ imports: [ClusterTestingModule.forRoot(), ClusterScheduleModule] });
-    await expect(start).rejects.toThrow('add ScheduleModule.forRoot() of @nestjs/schedule');
+    await expect(start).rejects.toThrow('add ScheduleModule.forRoot() from @nestjs/schedule');
   });
 });
 

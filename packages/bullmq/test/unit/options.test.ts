@@ -5,7 +5,7 @@ import { consumedQueues, resolveQueueOptions } from '../../src/options.js';
 const connection = { host: '127.0.0.1' };
 
 it.each([
-  [{ connection: 1 }, 'connection: options of ioredis'],
+  [{ connection: 1 }, 'connection: ioredis options'],
   [{ connection, concurrency: 0 }, 'concurrency: a whole number from 1 to 1000'],
   [{ connection, onUnavailable: 'wait' }, "onUnavailable: 'reject' or 'local'"],
   [{ connection, lockMs: 1 }, 'lockMs'],

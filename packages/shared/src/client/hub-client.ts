@@ -192,7 +192,7 @@ export class HubClient implements LineEvents {
    */
   tell(note: ToHub, body?: Buffer): boolean {
     if (body !== undefined && body.length > MAX_BODY_BYTES) {
-      throw new Error(`the body has ${body.length} bytes; the maximum is ${MAX_BODY_BYTES}`);
+      throw new Error(`the body is ${body.length} bytes; the maximum is ${MAX_BODY_BYTES}`);
     }
     for (const text of Object.values(note) as unknown[]) {
       if (typeof text === 'string' && text.length > MAX_TEXT_LENGTH) {

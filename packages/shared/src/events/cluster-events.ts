@@ -41,7 +41,7 @@ const nameSchema = text(MAX_TEXT_LENGTH);
 const receivers = <const T extends string>(...names: T[]) =>
   v.custom<T | number>(
     (to) => names.includes(to as T) || v.is(slotSchema, to),
-    `${names.map((each) => `'${each}'`).join(', ')} or the number of a slot`,
+    `${names.map((each) => `'${each}'`).join(', ')} or a slot number`,
   );
 
 const receiversSchema = receivers('all', 'others', 'one');
@@ -80,7 +80,7 @@ export class ClusterEvents
       this.#methods = this.modules.get(emitters.EventEmitterReadinessWatcher, { strict: false });
     } catch (cause) {
       const error = new ClusterConfigurationError(
-        'ClusterEvents found no EventEmitterModule of @nestjs/event-emitter; install that package, and add EventEmitterModule.forRoot() to the imports',
+        'ClusterEvents found no EventEmitterModule from @nestjs/event-emitter; install that package and add EventEmitterModule.forRoot() to imports',
         { cause },
       );
       await extension()?.refuseStart(error);
@@ -146,7 +146,7 @@ export class ClusterEvents
     });
     if (answer.header.t !== 'reply') {
       this.#sentTo(answer, to);
-      throw failed('the worker does not exist, or it reads too slowly');
+      throw failed('the worker does not exist or is reading too slowly');
     }
     const value: unknown = deserialize(answer.body);
     if (answer.header.failed) throw failed(String(value));

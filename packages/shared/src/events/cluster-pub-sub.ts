@@ -53,7 +53,7 @@ export class ClusterPubSub implements BeforeApplicationShutdown {
   ): Promise<number> {
     const id = (this.#lastId += 1);
     const listener = (payload: unknown): void =>
-      void this.#logging(`a subscriber of ${trigger} failed`, () => onMessage(payload as never));
+      void this.#logging(`a subscriber to ${trigger} failed`, () => onMessage(payload as never));
     this.#emitter.on(`on ${trigger}`, listener);
     this.#unsubscribe.set(id, () => this.#emitter.off(`on ${trigger}`, listener));
     this.#open();

@@ -120,6 +120,6 @@ export class HeldLocks {
 export function refuseThread(call: string, name: string): void {
   if (isMainThread) return;
   throw new ClusterConfigurationError(
-    `${call}(${show(name)}) was called in a thread, where it would apply to that thread only; call it in the main thread, around the call of the @CpuBound() method`,
+    `${call}(${show(name)}) was called in a thread, where it would apply to that thread only; call it in the main thread, around the call to the @CpuBound() method`,
   );
 }

@@ -66,7 +66,7 @@ export class ClusterThrottlerStorage implements ThrottlerStorage, OnModuleInit {
     if (now < this.#quietUntil) return;
     this.#quietUntil = now + QUIET_MS;
     this.#logger.warn(
-      `the hub cannot count requests: ${why}; this worker counts them locally, so a client may send up to the limit to each worker`,
+      `the hub cannot count requests: ${why}; this worker counts them locally, so a client may use the full limit on each worker`,
     );
   }
 

@@ -61,7 +61,7 @@ export class FrameSocket {
     const json = Buffer.from(JSON.stringify(header));
     const bytes = json.length + body.length;
     if (bytes > MAX_FRAME_BYTES) {
-      throw new Error(`the message has ${bytes} bytes; the maximum is ${MAX_FRAME_BYTES}`);
+      throw new Error(`the message is ${bytes} bytes; the maximum is ${MAX_FRAME_BYTES}`);
     }
     const prefix = Buffer.allocUnsafe(PREFIX_BYTES);
     prefix.writeUInt32LE(json.length, 0);

@@ -18,7 +18,7 @@ export function addAdviseCommand(program: Command): void {
   withCluster(program.command('advise'))
     .summary('Lists the functions that block the event loop, with a remedy for each')
     .description(
-      'Profiles all workers of a running cluster at the same time, which uses up to a fifth of their ' +
+      'Profiles all workers of a running cluster at once, using up to a fifth of their ' +
         'CPU. Lists the functions of the app that block the event loop, a remedy for each, and how much ' +
         'faster other requests would be. Changes nothing.',
     )

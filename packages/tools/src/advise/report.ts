@@ -148,9 +148,9 @@ function near(place: string): string {
 
 function whyNothing(utilization: number, longestMs: number): string {
   return utilization < IDLE_SHARE
-    ? `the event loops were busy for only ${percent(utilization)} of the time: profile again under the usual load`
-    : `no function blocked the event loop for ${BLOCK_MS} ms twice, or took ${percent(LEAST_SHARE)} of its time in calls of ${SHORT_MS} ms or more; ` +
-        `the event loop was busy for ${percent(utilization)} of the time, for at most ${formatMs(longestMs)} ms at a time`;
+    ? `the event loops were busy only ${percent(utilization)} of the time: profile again under the usual load`
+    : `no function blocked the event loop twice for ${BLOCK_MS} ms, or took ${percent(LEAST_SHARE)} of its time in calls of ${SHORT_MS} ms or more; ` +
+        `the event loop was busy ${percent(utilization)} of the time, at most ${formatMs(longestMs)} ms at a time`;
 }
 
 const COLUMNS: readonly Column<FunctionAdvice>[] = [
@@ -166,7 +166,7 @@ export function linesOf(advice: Advice): readonly string[] {
   const { workers, profiledMs, utilization, longestMs, nothing, lost } = advice;
   const seconds = Math.round(profiledMs / 1_000 / workers);
   return [
-    `Profiled ${workers === 1 ? '1 worker' : `${workers} workers`} for ${seconds} s. The event loops were busy for ${percent(utilization)} of the time, for at most ${formatMs(longestMs)} ms at a time.`,
+    `Profiled ${workers === 1 ? '1 worker' : `${workers} workers`} for ${seconds} s. The event loops were busy ${percent(utilization)} of the time, at most ${formatMs(longestMs)} ms at a time.`,
     ...lost.map((reason) => `Not profiled: ${reason}`),
     ...(nothing === null ? tableOf(advice) : [`Nothing to gain: ${nothing}.`]),
   ];
@@ -174,7 +174,7 @@ export function linesOf(advice: Advice): readonly string[] {
 
 function tableOf({ waitP99Ms, waitP99WithoutMs, functions }: Advice): readonly string[] {
   return [
-    `Requests wait at least ${formatMs(waitP99Ms)} ms for the event loop (p99), and ${formatMs(waitP99WithoutMs)} ms without these functions.`,
+    `Requests wait at least ${formatMs(waitP99Ms)} ms for the event loop (p99); without these functions, ${formatMs(waitP99WithoutMs)} ms.`,
     '',
     ...formatTable(COLUMNS, functions),
     '',

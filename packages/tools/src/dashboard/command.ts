@@ -23,7 +23,7 @@ export function addDashboardCommand(program: Command): void {
     .option('--read-only', 'disable all changes', false)
     .option(
       '--metrics <url>',
-      "URL of the metrics, for the latency (default: from the app's options)",
+      "metrics URL to read latency from (default: from the app's options)",
       httpUrl,
     )
     .action(serve);
@@ -39,7 +39,7 @@ async function serve({ cluster, port, readOnly, metrics }: DashboardOptions): Pr
   const url = await server.listen(port ?? 0).catch((error: Error) => {
     throw new ToolError(`cannot listen: ${error.message}; choose another --port`, 69);
   });
-  process.stdout.write(`Dashboard of ${client.label} (Ctrl-C stops it):\n${url}\n`);
+  process.stdout.write(`Dashboard for ${client.label} (Ctrl-C stops it):\n${url}\n`);
   const end = new AbortController();
   void feed.run(end.signal);
   await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);

@@ -40,7 +40,7 @@ export class Metrics {
     } catch (error) {
       this.readings = {};
       this.#before = undefined;
-      this.problem = `${(error as Error).message}; set the URL of the metrics with --metrics <url>`;
+      this.problem = `${(error as Error).message}; set the metrics URL with --metrics <url>`;
     }
   }
 
@@ -64,9 +64,9 @@ export class Metrics {
 }
 
 async function pageAt(url: string | undefined): Promise<string> {
-  if (url === undefined) throw new Error('the URL of the metrics is unknown');
+  if (url === undefined) throw new Error('the metrics URL is unknown');
   const answer = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) }).catch(() => {
-    throw new Error(`${url} does not answer`);
+    throw new Error(`${url} did not answer`);
   });
   if (!answer.ok) throw new Error(`${url} answered with status ${answer.status}`);
   return answer.text();

@@ -43,7 +43,7 @@ export const memory = (
 export const inProcessEvents: Check = {
   name: 'in-process-events',
   remedy:
-    "provide ClusterPubSub from '@nestjs-cluster/shared/events' instead or, with several machines, a PubSub on Redis",
+    "provide ClusterPubSub from '@nestjs-cluster/shared/events' instead, or a Redis PubSub for several machines",
   look: (app) =>
     [...pubSubsOf(app).values()].map((where) => ({
       where,
@@ -143,7 +143,7 @@ const CLIENTS = /\.\s*clients\b/;
 export const webSocketBroadcast: Check = {
   name: 'web-socket-broadcast',
   remedy:
-    "publish it with ClusterEvents of '@nestjs-cluster/shared/events', and send to the clients of each worker in an @OnEvent() handler",
+    "publish it with ClusterEvents from '@nestjs-cluster/shared/events', and send it to each worker's clients in an @OnEvent() handler",
   look: ({ providers, socketServers }) =>
     // A ws server has a set of clients. A Socket.IO server has namespaces.
     socketServers.some((server) => at(server, 'clients') instanceof Set)
@@ -163,14 +163,14 @@ const GET = 0;
 export const ownHealth: Check = {
   name: 'own-health',
   remedy:
-    'remove it and use /health of ClusterModule.forRoot(), or inject ClusterHealthIndicator, which covers all workers',
+    'remove it and use /health from ClusterModule.forRoot(), or inject ClusterHealthIndicator, which covers all workers',
   look: (app) =>
     find(app, /^\/healthz?(\/(live|ready))?\/?$/i, 'it reports the health of one worker only'),
 };
 
 export const ownMetrics: Check = {
   name: 'own-metrics',
-  remedy: 'remove it and use /metrics of ClusterModule.forRoot(), which merges all workers',
+  remedy: 'remove it and use /metrics from ClusterModule.forRoot(), which merges all workers',
   look: (app) => find(app, /^\/metrics\/?$/i, 'each scrape reads the counters of only one worker'),
 };
 

@@ -19,9 +19,9 @@ export function addDoctorCommand(program: Command): void {
     .summary('Finds the parts of an app that do not work correctly with several workers')
     .description(
       'Starts the app once, in one process on a free port, examines it, and stops it. ' +
-        'Reports each problem that several workers cause, with its place and remedy. ' +
+        'Reports each problem caused by several workers, with location and remedy. ' +
         'The app starts as usual: it connects to its database, and its hooks run. ' +
-        'The exit code is 1 if it finds a problem.',
+        'Exits with code 1 if it finds a problem.',
     )
     .argument('[main]', 'the file that calls bootstrap()', 'dist/main.js')
     .option(
@@ -31,7 +31,7 @@ export function addDoctorCommand(program: Command): void {
     )
     .option(
       '--max-connections <n>',
-      'connection limit of the database (default: the usual limit of such a database)',
+      'connection limit of the database (default: the usual limit for its type)',
       wholeNumber(MAX_CONNECTIONS, 'a whole number'),
     )
     .option('--json', 'print JSON', false)

@@ -41,7 +41,7 @@ export const databasePool: Check = {
       return [
         {
           where: nameOf(provider),
-          problem: `${workers} workers, plus one during a reload, with pools of ${pool.size} connections need ${needed} connections; ${limit}`,
+          problem: `${workers} workers, plus one during a reload, need ${needed} connections with pools of ${pool.size}; ${limit}`,
         },
       ];
     }),

@@ -47,7 +47,7 @@ export async function examineApp(
   if (examination !== undefined) return reportOf(examination, subject.main);
   if (!late.aborted) throw app.failure;
   throw new ToolError(
-    `the app did not start within ${READY_MS / 1_000} s, or does not call bootstrap() of nestjs-cluster${app.lastLines}`,
+    `the app did not start within ${READY_MS / 1_000} s or did not call bootstrap() from nestjs-cluster${app.lastLines}`,
     70,
   );
 }

@@ -26,9 +26,9 @@ export function addTuneCommand(program: Command): void {
     .usage('[options] --url <path> -- <command...>')
     .summary('Finds the best number of workers for an app')
     .description(
-      'Finds the number of workers that a route of an app needs on this machine. Starts the app with ' +
+      'Finds how many workers an app needs for a route on this machine. Starts the app with ' +
         '1, 2, … workers, puts the same load on the route each time, and stops the app. Ends when two ' +
-        'numbers in a row add less than 5 % throughput. Prints a table and, in the last line, ' +
+        'steps in a row add less than 5 % throughput. Prints a table and, on the last line, ' +
         'the environment variable to set; progress goes to standard error. ' +
         'Needs autocannon in the project.',
     )

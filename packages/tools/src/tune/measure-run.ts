@@ -81,7 +81,7 @@ async function refuseTakenAddress(url: string): Promise<void> {
   );
   if (!isTaken) return;
   throw new ToolError(
-    `another program already answers at ${url}; stop it, or use another port for the app and in --url`,
+    `another program already answers at ${url}; stop it, or use another port for the app and --url`,
     69,
   );
 }
@@ -114,7 +114,7 @@ async function waitForWorkers(url: string, workers: number, over: AbortSignal): 
     });
     if (health !== undefined && health.desired !== workers) {
       throw new ToolError(
-        `the app was started with CLUSTER_WORKERS=${workers} but runs ${health.desired} workers; start it with bootstrap() of nestjs-cluster, and set CLUSTER_WORKERS nowhere else`,
+        `the app was started with CLUSTER_WORKERS=${workers} but runs ${health.desired} workers; start it with bootstrap() from nestjs-cluster, and set CLUSTER_WORKERS nowhere else`,
         64,
       );
     }

@@ -111,7 +111,7 @@ function notesOf(measured: readonly Measurement[], chosen: Measurement): string[
     busy.length > 0 &&
       `the load generator was the bottleneck with ${busy.map(nameOf).join(', ')}: it shares the cores with the app, so the app may be faster; for such a light route, generate the load on another machine`,
     chosen.eventLoopUtilization <= IDLE_UTILIZATION &&
-      `the event loops were busy for at most ${percent(chosen.eventLoopUtilization)} of the time: the route waits for something else, such as a database`,
+      `the event loops were busy at most ${percent(chosen.eventLoopUtilization)} of the time: the route waits for something else, such as a database`,
   ].filter((note) => note !== false);
 }
 

@@ -177,12 +177,12 @@ it('knows JSON and regular expressions by the line that runs, unless it is a who
 it('says why there is nothing to gain', () => {
   const program: Frame = ['(program)', ''];
 
-  expect(advise([[900, IDLE]]).nothing).toMatch(/busy for only 0\.0 % of the time: profile again/);
+  expect(advise([[900, IDLE]]).nothing).toMatch(/busy only 0\.0 % of the time: profile again/);
   const busy = advise([
     [100, program],
     [900, IDLE],
   ]);
-  expect(linesOf(busy).at(-1)).toMatch(/^Nothing to gain: no function .* busy for 10 %/);
+  expect(linesOf(busy).at(-1)).toMatch(/^Nothing to gain: no function .* busy 10 %/);
 });
 
 /** Collects from two workers that are idle. */

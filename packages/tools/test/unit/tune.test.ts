@@ -81,7 +81,7 @@ describe('the recommendation', () => {
   it.each([
     [{ spreadRatio: 0.3 }, 'differ by 30 %'],
     [{ generatorUtilization: 0.97 }, 'load generator was the bottleneck with 2 workers'],
-    [{ eventLoopUtilization: 0.4 }, 'busy for at most 40 % of the time'],
+    [{ eventLoopUtilization: 0.4 }, 'busy at most 40 % of the time'],
     [{ failed: 1 }, 'excluded 2 workers, because requests failed'],
     [{}, ''],
   ])('has notes: %j', (given, says) => {

@@ -201,7 +201,7 @@ it('checks the options of @CpuBound(), and names its method', () => {
   ] as const) {
     for (const value of values) {
       const message = refusalOf(() => check({ [key]: value }));
-      expect(message).toContain(`options of @CpuBound() on Cats.count(): ${key}: `);
+      expect(message).toContain(`options for @CpuBound() on Cats.count(): ${key}: `);
       expect(message).toContain(expected);
     }
   }

@@ -21,7 +21,7 @@ const BYTES = 'a whole number from 16777216 to 9007199254740991';
 const NAME = "at most 40 letters, digits and '.', '_' or '-', starting with a letter or digit";
 const TOKEN =
   '16 to 512 ASCII characters without spaces, such as the output of `openssl rand -hex 32`, or false to allow access without a token';
-const ADDRESS = 'an IP address or localhost (0.0.0.0 and ::';
+const ADDRESS = 'an IP address or localhost (0.0.0.0 or ::';
 const MS = (min: number) => `a number of milliseconds from ${min} to ${MAX_TIMER_MS}`;
 const HANG_MS = `false or ${MS(3_000)}`;
 const LEVELS = "one of 'debug', 'info', 'warn', 'error', 'silent'";

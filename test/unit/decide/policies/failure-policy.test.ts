@@ -84,7 +84,7 @@ describe('an exit in words', () => {
 
   it('says that the memory limit was reached where the kernel said so', () => {
     const words = describeExit(signal('SIGKILL'), 'oom');
-    expect(words).toMatch(/SIGKILL.*memory limit.*control group.*out-of-memory/);
+    expect(words).toMatch(/SIGKILL.*control group.*memory limit.*out-of-memory/);
     expect(words).not.toMatch(/by hand|dmesg/);
   });
 });

@@ -147,7 +147,7 @@ describe('a metric whose collect() does not end well', () => {
       other.inc();
       expect(await samples()).toEqual({ 'good{}': 1, 'bad{}': 0, 'other{}': 1 });
       expect(warnings).toEqual([
-        'Metrics cannot be read, so their last values are shown: Error: database is gone',
+        'Metrics cannot be read (Error: database is gone); their last values are shown',
       ]);
     },
   );
@@ -164,7 +164,7 @@ describe('a metric whose collect() does not end well', () => {
     await vi.advanceTimersByTimeAsync(1);
     expect(read).toEqual({ 'good{}': 1, 'bad{}': 0, 'other{}': 0 });
     expect(warnings).toEqual([
-      'Metrics cannot be read, so their last values are shown: timed out after 250 ms',
+      'Metrics cannot be read (timed out after 250 ms); their last values are shown',
     ]);
     expect(vi.getTimerCount()).toBe(0);
   });

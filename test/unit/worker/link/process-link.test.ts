@@ -382,7 +382,7 @@ describe('every link', () => {
     link.warn('odder', 'cpu-bound-threads');
     expect(said).toEqual([
       'odd',
-      "odder; warnings: { ignore: ['cpu-bound-threads'] } of bootstrap() silences this",
+      "odder; warnings: { ignore: ['cpu-bound-threads'] } in bootstrap() silences this",
     ]);
     for (const warnings of [
       { shown: true, ignore },

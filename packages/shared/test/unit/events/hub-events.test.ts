@@ -91,7 +91,7 @@ describe('an event in a process', () => {
   it('of more than 16 MB is refused, with what to do', async () => {
     const [sender] = await start(1);
     await expect(sender!.events.emit('n', Buffer.alloc(2 ** 24))).rejects.toThrow(
-      /the payload of the event 'n' has 167\d+ bytes; the maximum is 16777216/,
+      /the payload of the event 'n' is 167\d+ bytes; the maximum is 16777216/,
     );
   });
 });
@@ -100,7 +100,7 @@ describe('what is no event', () => {
   it.each([
     ['', 'all', /name of an event: "" is not allowed; expected a string of 1 to 16384 characters/],
     ['n'.repeat(16_385), 'all', /expected a string of 1 to 16384 characters/],
-    ['n', -1, /-1 is not allowed; expected 'all', 'others', 'one' or the number of a slot/],
+    ['n', -1, /-1 is not allowed; expected 'all', 'others', 'one' or a slot number/],
     ['n', 256, /receivers of emit\(\): 256 is not allowed/],
     ['n', 'foo', /"foo" is not allowed/],
   ])('named %.9o to %o is refused', async (name, to, message) => {
@@ -113,7 +113,7 @@ describe('what is no event', () => {
   });
 
   it.each([
-    [{ to: 'all' }, /to: "all" is not allowed; expected 'one' or the number of a slot/],
+    [{ to: 'all' }, /to: "all" is not allowed; expected 'one' or a slot number/],
     [{ to: 256 }, /to: 256 is not allowed/],
     [{ timeoutMs: 50 }, /timeoutMs is not allowed; known keys: to, deadlineMs/],
     [{ deadlineMs: NaN }, /deadlineMs/],

@@ -89,7 +89,7 @@ describe('what is published', () => {
     await idle();
     await idle();
     expect([heard, unhandled.mock.calls]).toEqual([[1], []]);
-    expect(said).toHaveBeenCalledWith('a subscriber of a failed: no socket');
+    expect(said).toHaveBeenCalledWith('a subscriber to a failed: no socket');
     expect(said).toHaveBeenCalledTimes(2);
     const { hub, sent } = connections[0]!;
     const { name: to } = sent.find((each) => each.op === 'join')!;
@@ -104,7 +104,7 @@ describe('what is published', () => {
       /the payload published on 'a' cannot be copied: .*; send plain data/,
     );
     await expect(one.publish('a', Buffer.alloc(17 * 1024 * 1024))).rejects.toThrow(
-      /has \d+ bytes; the maximum is 16777216/,
+      /is \d+ bytes; the maximum is 16777216/,
     );
   });
 

@@ -107,7 +107,7 @@ describe('the server of the hub', () => {
       hub.ask(set as never, 5_000, { body: Buffer.alloc(MAX_BODY_BYTES + 1) }),
     ).rejects.toMatchObject({
       failure: 'refused',
-      message: expect.stringMatching(/^the (?:body|message) has \d+ bytes; the maximum is \d+$/),
+      message: expect.stringMatching(/^the (?:body|message) is \d+ bytes; the maximum is \d+$/),
     });
     expect((await other.ask(LOCK(0), 5_000)).header.t).toBe('taken');
     expect(closed).not.toHaveBeenCalled();
@@ -123,7 +123,7 @@ describe('the server of the hub', () => {
     const keys = { op: 'keys', cache: 'c', prefix: '' } as const;
     await expect(hub.ask(keys, 5_000)).rejects.toMatchObject({
       failure: 'refused',
-      message: expect.stringMatching(/^the answer is too large: the message has \d+ bytes/),
+      message: expect.stringMatching(/^the answer is too large: the message is \d+ bytes/),
     });
     expect((await hub.ask({ ...keys, prefix: '1' }, 5_000)).header.t).toBe('keys');
   });

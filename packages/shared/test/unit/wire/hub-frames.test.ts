@@ -83,7 +83,7 @@ describe('frames', () => {
   it('that are too large are refused, with the maximum', () => {
     const { frames, socket } = start();
     expect(() => frames.send({}, Buffer.alloc(MAX_FRAME_BYTES))).toThrow(
-      /the message has 25165826 bytes; the maximum is 25165824/,
+      /the message is 25165826 bytes; the maximum is 25165824/,
     );
     expect(socket.written).toEqual([]);
   });

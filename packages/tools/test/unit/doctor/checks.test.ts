@@ -114,9 +114,7 @@ describe('a pool of database connections', () => {
     const reads = (maxConnections: number) => look(databasePool, { providers }, maxConnections);
 
     expect(reads(1)).toEqual(
-      size === undefined
-        ? []
-        : [expect.stringContaining(`with pools of ${size} connections need `)],
+      size === undefined ? [] : [expect.stringContaining(`connections with pools of ${size}; `)],
     );
     // Four workers, and one more during a reload.
     if (size !== undefined) expect([reads(size * 5), reads(size * 5 - 1).length]).toEqual([[], 1]);
