@@ -104,7 +104,7 @@ export class ControlSocket {
     const listening = once(server.unref(), 'listening');
     const umask = process.umask(OWNER_ONLY_UMASK);
     try {
-      server.listen(resolve(path)); // a relative path of digits would be a port
+      server.listen(resolve(path)); // a path of digits alone would be read as a port
     } finally {
       process.umask(umask);
     }

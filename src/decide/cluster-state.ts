@@ -240,7 +240,7 @@ export interface ClusterState {
   readonly previous: Release | undefined;
   /** Number of failures that count against the release being rolled out or observed. */
   readonly strikes: number;
-  /** The latest failures of workers, by release. */
+  /** Recent worker failures and their releases. */
   readonly endings: readonly { readonly generation: number; readonly text: string }[];
   readonly reload: ReloadUnderWay | undefined;
   /** Number of the last reload that began. */

@@ -38,7 +38,7 @@ export function giveUp(step: Step, error: ClusterError): void {
   begin(step, exitCode, LEAVE_SIGNAL);
 }
 
-/** Called when a worker ended with a problem: the exit code must not be 0. */
+/** Called when a worker ends abnormally: the exit code must not be 0. */
 export function noteBadEnd(step: Step): void {
   const { shutdown } = step.state;
   if (shutdown === undefined) return;

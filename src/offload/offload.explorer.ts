@@ -169,7 +169,7 @@ function refusalOfFile({ name, definition, mainFile }: Subject): string | undefi
 function connectionParameter({ type, definition }: Subject): string | undefined {
   const parameters = Reflect.getMetadata(ROUTE_ARGUMENTS, type, definition.method) as
     Record<string, unknown> | undefined;
-  // Keys are `number:index`. Keys of custom decorators start with text.
+  // Keys are `type:index`. The type is a number unless the decorator is a custom one.
   const kinds = Object.keys(parameters ?? {}).map(
     (key) => OF_THE_CONNECTION[Number(key.split(':')[0])],
   );

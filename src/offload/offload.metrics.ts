@@ -36,12 +36,12 @@ export class OffloadMetrics {
       new Histogram({ ...named(name, help), labelNames: ['task'], buckets });
     this.#wait = histogram(
       'offload_wait_seconds',
-      'Time that calls to @CpuBound() methods waited for a thread',
+      'Waiting time of calls to @CpuBound() methods for a thread',
       WAIT_BUCKETS,
     );
     this.#run = histogram(
       'offload_run_seconds',
-      'Time that calls to @CpuBound() methods ran, including the transfer to the thread and back',
+      'Run time of calls to @CpuBound() methods, including the transfer to the thread and back',
       RUN_BUCKETS,
     );
     const gauge = (name: string, help: string, value: () => number): object =>

@@ -70,7 +70,7 @@ export function heapArguments(
   if ([...execArgv, nodeOptions ?? ''].some((text) => HEAP_FLAG.test(text))) return [];
   const share = (memoryBytes - MEMORY_OF_PRIMARY_BYTES) / workers;
   const oldSpace = Math.floor((share * OLD_SPACE_RATIO) / MIB);
-  // No app starts with less than the minimum. More than V8's default would only raise V8's limit.
+  // Below the minimum, no app starts. Above V8's default, the flag would only raise the limit.
   if (oldSpace < MIN_OLD_SPACE_MIB || oldSpace * MIB >= defaultHeapBytes) return [];
   return [`--max-old-space-size=${oldSpace}`];
 }

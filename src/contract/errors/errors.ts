@@ -38,7 +38,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   EACCES:
     'permission denied (EACCES). Use a port above 1023 or a directory this user may write to, or grant CAP_NET_BIND_SERVICE',
   EADDRNOTAVAIL:
-    'no interface of this machine has that address (EADDRNOTAVAIL). Check the option "host"',
+    'no interface on this machine has that address (EADDRNOTAVAIL). Check the option "host"',
   ENOTFOUND: 'the host name does not resolve (ENOTFOUND). Check the option "host"',
   EAI_AGAIN:
     'the host name does not resolve right now (EAI_AGAIN). Check the option "host" and DNS',

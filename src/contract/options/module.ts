@@ -113,7 +113,7 @@ const buckets = v.message(
 // Checks the method that is used, not the class, so that a registry of either client passes.
 const registry = v.custom<MetricsRegistry>(
   (value) => typeof (value as MetricsRegistry | null)?.getMetricsAsJSON === 'function',
-  'a Registry of prom-client or @prometheus-io/client',
+  'a Registry from prom-client or @prometheus-io/client',
 );
 
 const metrics = optionGroupOrFalse({

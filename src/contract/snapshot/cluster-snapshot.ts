@@ -89,7 +89,7 @@ export interface ClusterSnapshot {
   readonly acceptBacklog?: readonly Backlog[];
   /** Reloads since the primary started, by outcome. */
   readonly reloads: Readonly<Record<ReloadOutcome, number>>;
-  /** Counts of slots that were removed by scaling down. They are kept so that totals do not fall. */
+  /** Counters of slots that were removed by scaling down, kept so that totals do not fall. */
   readonly dismissed: readonly SlotCounts[];
   /** Ordered by slot. A slot whose worker is being replaced is listed once for each of its processes. */
   readonly workers: readonly WorkerSnapshot[];

@@ -162,7 +162,7 @@ export function cancelReplacements(step: Step): void {
 export function warnNotReplaced(step: Step, slot: number, message: string): void {
   const { worker } = step.state.slots[slot]!;
   if (worker !== undefined) step.emit('warning', { message, worker });
-  else step.emit('warning', { message: `the worker of slot ${slot} ${message}` });
+  else step.emit('warning', { message: `the worker in slot ${slot} ${message}` });
 }
 
 /** The candidate leaves, and the old worker stays. */

@@ -85,7 +85,7 @@ export function refuseVersion(
   worker: StartingWorker,
   { version }: WorkerEventOf<'foreign-version'>,
 ): void {
-  const detail = `its copy of nestjs-cluster uses IPC protocol version ${version}, but the primary uses another: a reload does not replace the primary; restart the cluster`;
+  const detail = `its copy of nestjs-cluster uses IPC protocol version ${version}, but the primary, which a reload does not replace, uses another; restart the cluster`;
   killFailed(step, worker, 'boot', detail);
 }
 

@@ -44,7 +44,7 @@ const QUIET_MS = 100;
  * transports in `ClusterService.onDrain()`.
  */
 export class Microservices {
-  /** The value is the server of a TCP transport, otherwise `undefined`. */
+  /** Values: the server for a TCP transport, otherwise `undefined`. */
   readonly #transports = new Map<RpcTransport, Server | undefined>();
   /** TCP connections. Clients keep them open and may send at any time. */
   readonly #connections = new Map<Socket, TcpConnection>();

@@ -161,7 +161,7 @@ type SentResponse = ServerResponse & { readonly _header?: string | null };
 
 const EVENT_STREAM = 'text/event-stream';
 
-/** Whether a response has server-sent events. Its headers must have been sent. */
+/** Whether a response is a stream of server-sent events. Call it once the headers are sent. */
 export function isEventStream(response: SentResponse): boolean {
   const type = response.getHeader('content-type') ?? response._header;
   return typeof type === 'string' && type.includes(EVENT_STREAM);

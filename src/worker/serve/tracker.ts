@@ -282,7 +282,7 @@ function onClose(this: TrackedSocket): void {
 
 /**
  * Calls `listener` before the app's listeners for the event. Waits until the app adds a listener:
- * with only our listener, Node would leave such a request unanswered.
+ * with only our listener, Node would leave the request unanswered.
  */
 export function listenBeforeApp(
   server: Server,

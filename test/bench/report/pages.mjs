@@ -102,7 +102,7 @@ ${tables.join('\n\n')}
 
 ## Where another system is ahead
 
-These figures are more than 3 % lower than nestjs-cluster's with its defaults. For CPU, the difference also exceeds the noise. In other scopes of [the report](${REPORT}), such as four published articles, other systems are ahead too, some by more:
+These figures are more than 3 % lower than nestjs-cluster's with its defaults. For CPU, the difference also exceeds the noise. Others also lead elsewhere in [the report](${REPORT}), such as in the articles' tests, some by more:
 
 ${ahead(results)}`;
 }

@@ -47,7 +47,7 @@ const REMEDIES: readonly Remedy[] = [
   {
     kind: 'json',
     line: /\bJSON\.(?:parse|stringify)\(/,
-    text: 'the time is spent on megabytes of JSON: send less data, send it in pages, or stream it; a thread would have to copy the object',
+    text: 'the time is spent on megabytes of JSON: send less data, send it in pages, or stream it; a thread would not help, because the object would be copied',
   },
   {
     kind: 'regexp',

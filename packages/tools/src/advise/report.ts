@@ -135,7 +135,7 @@ function kindOf(kinds: ReadonlyMap<Kind, number>): Kind {
 function verdictOf({ place }: Owner, kind: Kind): Pick<FunctionAdvice, 'kind' | 'remedy'> {
   const ownCode =
     place === null
-      ? 'no function of the app was running: record a CPU profile to see the functions of the package'
+      ? 'no app function was running; record a CPU profile to see which functions of packages were'
       : 'move it into a @CpuBound() method whose arguments and result can be copied';
   return { kind, remedy: remedyOf(kind) ?? ownCode };
 }

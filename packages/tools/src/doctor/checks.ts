@@ -34,7 +34,7 @@ export const memory = (
     return [
       {
         where: 'this machine or its control group',
-        problem: `a worker uses ${megabytes(each)} before its first request; ${workers} workers, one more during a reload, and the primary need ${megabytes(needed)}, but only ${megabytes(availableBytes)} is available`,
+        problem: `a worker uses ${megabytes(each)} before its first request; ${workers} workers (plus one during a reload) and the primary need ${megabytes(needed)}, but only ${megabytes(availableBytes)} is available`,
       },
     ];
   },

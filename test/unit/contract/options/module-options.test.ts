@@ -89,7 +89,7 @@ it.each<[key: string, accepted: readonly unknown[], refused: readonly unknown[],
     'metrics.registry',
     [new Registry(), ALIKE],
     [{}, null, 'register'],
-    'a Registry of prom-client or @prometheus-io/client',
+    'a Registry from prom-client or @prometheus-io/client',
   ],
   ['metrics.perWorker', [true, false], NO_FLAGS, 'true or false'],
   [
