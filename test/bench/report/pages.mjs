@@ -73,7 +73,7 @@ export function readmeBlock(results) {
 <!-- prettier-ignore -->
 ${markdownTable(['', ...Object.keys(README_SYSTEMS)], shown)}
 
-Heavy load: 16 clients request fibonacci(35) without pause; nestjs-cluster uses \`@CpuBound()\`. Plain processes have no reload. A rerun on another machine reversed CPU differences of up to 32 % between other systems, and one of 40 comparisons with nestjs-cluster. [All figures, and where others are ahead](docs/benchmarks.md).`;
+Heavy load: 16 clients request fibonacci(35) without pause; nestjs-cluster uses \`@CpuBound()\`. Plain processes have no reload. [All figures, their noise, and where others are ahead](docs/benchmarks.md).`;
 }
 
 function readmeCell({ scope, rows, parameters, metric, beside, per }, column) {
