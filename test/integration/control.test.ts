@@ -184,7 +184,7 @@ describeOnce('a cluster whose control socket cannot be made', () => {
     const cluster = await ClusterProcess.start({ options: { workers: 1, control: { path } } });
     expect((await request(cluster.url, '/hello')).status).toBe(200);
     expect(cluster.all('warning').map(({ message }) => message)).toEqual([
-      expect.stringMatching(/^no control socket: ENOENT.*; control: false disables it$/),
+      expect.stringMatching(/^no control socket: ENOENT.*; control: false disables the socket$/),
     ]);
   });
 });

@@ -85,9 +85,9 @@ describe.each(ADAPTERS)('an app on %s', (adapter) => {
   it('is refused with routes on the paths of /health and /metrics, all in one message', async () => {
     expect(await refusal({ controllers: [HealthController, Metrics] })).toBe(
       'ClusterConfigurationError: routes of the app conflict with endpoints of ClusterModule: ' +
-        `/health is a route of the app ${remedy('health')} | ` +
-        `/health/ready is a route of the app ${remedy('health')} | ` +
-        `/metrics is a route of the app ${remedy('metrics')}`,
+        `/health is both an app route ${remedy('health')} | ` +
+        `/health/ready is both an app route ${remedy('health')} | ` +
+        `/metrics is both an app route ${remedy('metrics')}`,
     );
   });
 
@@ -130,10 +130,10 @@ describe.each(ADAPTERS)('an app on %s', (adapter) => {
     const excluded = (app: INestApplication) => app.setGlobalPrefix('api', { exclude: ['health'] });
     const versioned = (app: INestApplication) => app.enableVersioning({ type: VersioningType.URI });
     expect(await refusal({ controllers: [HealthController], configure: excluded })).toContain(
-      'ClusterModule: /health is a route of the app',
+      'ClusterModule: /health is both an app route',
     );
     expect(await refusal({ controllers: [Neutral], configure: versioned })).toContain(
-      'ClusterModule: /metrics is a route of the app',
+      'ClusterModule: /metrics is both an app route',
     );
   });
 
@@ -141,7 +141,7 @@ describe.each(ADAPTERS)('an app on %s', (adapter) => {
     const configure = (app: INestApplication) =>
       void app.getHttpAdapter().get('/metrics', () => {});
     expect(await refusal({ configure })).toContain(
-      `/metrics is a route of the app ${remedy('metrics')}`,
+      `/metrics is both an app route ${remedy('metrics')}`,
     );
   });
 });
