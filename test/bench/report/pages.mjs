@@ -96,13 +96,13 @@ export function pageBlock(results) {
         systems.map(({ label, cells }) => [label, ...cells]),
       )}`,
   );
-  return `${conditions(results)} Figures are medians; lost requests are sums, with the number sent. CPU is the CPU time of all server processes per request. MB is resident memory, after 5 s of load on 64 keep-alive connections; Fastify workers take more under new connections. – means not measured, or no such function. [The report](${REPORT}) has every scope, its command and its noise. Its 99th percentiles under full load don't rank the systems: a rerun changes their order.
+  return `${conditions(results)} Figures are medians; lost requests are sums, with the number sent. CPU is the CPU time of all server processes per request. MB is resident memory, after 5 s of load on 64 keep-alive connections. – means not measured, or no such function. [The report](${REPORT}) has every scope, its command and its noise.
 
 ${tables.join('\n\n')}
 
 ## Where another system is ahead
 
-These figures are more than 3 % lower than nestjs-cluster's with its defaults. For CPU, the difference also exceeds the noise. Others also lead elsewhere in [the report](${REPORT}), such as in the articles' tests, some by more:
+These figures are more than 3 % lower than nestjs-cluster's with its defaults. For CPU, the difference also exceeds the noise. Others also lead elsewhere in [the report](${REPORT}), such as in the articles' tests:
 
 ${ahead(results)}`;
 }
