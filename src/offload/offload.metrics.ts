@@ -36,12 +36,12 @@ export class OffloadMetrics {
       new Histogram({ ...named(name, help), labelNames: ['task'], buckets });
     this.#wait = histogram(
       'offload_wait_seconds',
-      'Waiting time of calls to @CpuBound() methods for a thread',
+      'Time that calls to @CpuBound() methods spent waiting for a thread',
       WAIT_BUCKETS,
     );
     this.#run = histogram(
       'offload_run_seconds',
-      'Run time of calls to @CpuBound() methods, including the transfer to the thread and back',
+      'Time that calls to @CpuBound() methods spent running, with the transfer to the thread and back',
       RUN_BUCKETS,
     );
     const gauge = (name: string, help: string, value: () => number): object =>

@@ -50,14 +50,13 @@ export function pidsOf(running) {
   return [...running.frontPids(), ...running.workerPids()];
 }
 
-/** Waits until nothing of a start is left to do, such as a thread that still loads the app. */
+/** Waits until a start has nothing left to do, such as a thread that still loads the app. */
 export async function untilAtRest(running) {
   const deadline = performance.now() + REST_PATIENCE_MS;
   for (let share = 1; share >= REST_SHARE && performance.now() < deadline;) {
     const endWatch = watchMachine();
     await delay(REST_MS);
-    const waiting = pidsOf(running);
-    share = endWatch({ pids: [], waiting }).waiting * availableParallelism();
+    share = endWatch({ pids: [], waiting: pidsOf(running) }).waiting * availableParallelism();
   }
 }
 

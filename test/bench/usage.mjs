@@ -48,13 +48,14 @@ export function readMemory(running) {
 
 /** CPU time by thread, and the ticks from which it is divided into user and system time. */
 function readThreads(running) {
-  const stats = [...running.frontPids(), ...running.workerPids()].map((pid) => readStat(pid) ?? []);
+  const [front, workers] = [running.frontPids(), running.workerPids()];
+  const stats = [...front, ...workers].map((pid) => readStat(pid) ?? []);
   const user = sum(stats.map((stat) => Number(stat[11] ?? 0)));
   return {
     user,
     both: user + sum(stats.map((stat) => Number(stat[12] ?? 0))),
-    front: running.frontPids().map(threadsOf),
-    workers: running.workerPids().map(threadsOf),
+    front: front.map(threadsOf),
+    workers: workers.map(threadsOf),
   };
 }
 

@@ -2,10 +2,6 @@ import { median } from '../bench/statistics.mjs';
 
 /** Maximum delay with which a death is noticed here on a busy machine. */
 const LAG_MS = 1_000;
-/** Maximum time after a death in which a client reads what the worker had sent: 80 ms was seen. */
-const LATE_MS = 250;
-/** Calls wait 5 s for a thread. From this length of a freeze on, a call may have had no time left. */
-const FREEZE_MS = 4_000;
 const AROUND_MS = 1_500;
 
 /** How much more the primary may hold late in a run than early in it, at rest both times. */
@@ -26,7 +22,7 @@ export function judge(settings, seen) {
   // After the primary has ended, all losses are one problem.
   const ended = seen.diedEarly?.at ?? Infinity;
   for (const loss of clients.losses.filter(({ at }) => at <= ended)) {
-    const cause = allowance(loss, cluster.deaths, faults);
+    const cause = allowance(loss, cluster.deaths);
     if (cause !== undefined) {
       allowed[cause] = (allowed[cause] ?? 0) + 1;
       continue;
@@ -68,28 +64,19 @@ export function judge(settings, seen) {
  * 1. on a connection of a worker that died because of a fault: from the fault on, if the client saw
  *    a sign of life on the connection before the death;
  * 2. on a connection without any answer yet, so that its worker is unknown, if a worker that a
- *    fault was to kill died before the loss;
- * 3. of a `@CpuBound()` call that was refused because it had waited too long for a thread, while or
- *    just after all processes were frozen.
+ *    fault was to kill died before the loss.
  *
  * @param deaths deaths of workers, `{ pid, allowedAt, at, fault }`; `fault` is undefined if no fault
  *   was to kill the worker.
  * @returns the cause that allows the loss, or undefined.
  */
-export function allowance({ since, at, answered, pid, what }, deaths, faults = []) {
+export function allowance({ since, at, answered, pid }, deaths) {
   const death = deaths.find((each) => {
-    if (each.fault === undefined || since > each.at + LATE_MS) return false;
+    if (each.fault === undefined || since > each.at) return false;
     if (pid !== undefined) return each.pid === pid && at >= each.allowedAt;
     return !answered && at >= each.at - LAG_MS;
   });
-  if (death) return pid === undefined ? `${death.fault}, owner unknown` : death.fault;
-  const isRefusal = /^503 .*waited too long for a thread/.test(what);
-  return isRefusal && faults.some((each) => isFrozen(each, at)) ? 'group' : undefined;
-}
-
-function isFrozen({ name, at: begun, parameters }, at) {
-  if (name !== 'group' || parameters.forMs < FREEZE_MS) return false;
-  return at >= begun && at <= begun + parameters.forMs + LAG_MS;
+  return death && (pid === undefined ? `${death.fault}, owner unknown` : death.fault);
 }
 
 /**

@@ -43,11 +43,9 @@ describe('the timetable of a soak', () => {
 describe('a loss of a chaos run', () => {
   const death = { pid: 42, allowedAt: 9_900, at: 10_000, fault: 'kill' };
   const unexplained = { ...death, fault: undefined };
-  const begun = { since: 9_500, at: 10_100, answered: true, pid: 42, what: 'reset' };
+  const begun = { since: 9_500, at: 10_100, answered: true, pid: 42 };
   const notAccepted = { ...begun, answered: false, pid: undefined };
   const late = { since: 20_000, at: 20_100 };
-  const refused = { ...begun, at: 8_000, what: '503 it waited too long for a thread' };
-  const freeze = (forMs: number) => [{ name: 'group', at: 2_000, parameters: { forMs } }];
 
   it.each([
     ['a fault killed its worker after it was begun', begun, 'kill'],
@@ -66,13 +64,6 @@ describe('a loss of a chaos run', () => {
     ['nobody had answered and the death was before', { ...notAccepted, ...late }, [death]],
   ])('is not allowed where %s', (_name, loss, deaths) => {
     expect(allowance(loss, deaths)).toBeUndefined();
-  });
-
-  it('is allowed if a call was refused because all processes were frozen for seconds', () => {
-    expect(allowance(refused, [], freeze(6_000))).toBe('group');
-    expect(allowance(refused, [], freeze(3_000))).toBeUndefined();
-    expect(allowance({ ...refused, at: 9_500 }, [], freeze(6_000))).toBeUndefined();
-    expect(allowance({ ...refused, what: '500 other' }, [], freeze(6_000))).toBeUndefined();
   });
 });
 

@@ -40,11 +40,11 @@ const CORE = [
   'offload',
 ];
 const MOST_LINES = {
-  core: 17_931,
+  core: 17_930,
   decide: 2_858,
   observe: 1_576,
   offload: 2_044,
-  all: 19_619,
+  all: 19_618,
 };
 
 /** Files of the whole source, at most. This limit only falls. */

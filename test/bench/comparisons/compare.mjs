@@ -11,8 +11,8 @@ import { entriesOf, identityOf, mediansOf } from './rows.mjs';
  *
  * @param contestants `system`; `label`, `workers` and `env` if they differ from the run's; and
  *   anything that `measure` needs.
- * @param measure measures a running contestant at rest: metrics by name, `errors` by kind. Gets the time
- *   from its spawn until all of its workers answered too, in ms.
+ * @param measure measures a running contestant at rest: metrics by name, `errors` by kind. Gets the
+ *   time from its spawn until all of its workers answered too, in ms.
  * @returns a row for each contestant: medians of the rounds, errors of all of them.
  */
 export async function compare({ contestants, measure, run, group = run.group }) {

@@ -178,7 +178,7 @@ const evenness = {
   about:
     'wrk on kept connections, GET /hello: CPU time of the busiest worker over the mean of all. 1 is even; with two workers 2 means that one of them does everything.',
   seconds: 5,
-  rounds: 3,
+  rounds: 5,
   programs: ['wrk'],
   adapters: ['express'],
   parameters: { warmUpSeconds: WARM_UP_SECONDS, path: '/hello' },
