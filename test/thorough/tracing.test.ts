@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -205,7 +205,7 @@ describe('an app whose SDK runs in its threads, too', () => {
   let receiver: OtlpReceiver;
   let cluster: ClusterProcess;
 
-  beforeAll(async () => {
+  beforeEach(async () => {
     receiver = await OtlpReceiver.open();
     cluster = await start(receiver, {
       options: { workers: 1 },
@@ -220,7 +220,7 @@ describe('an app whose SDK runs in its threads, too', () => {
     cluster.kill('SIGTERM');
     expect(await cluster.exited()).toEqual({ code: 0, signal: null });
   });
-  afterAll(async () => {
+  afterEach(async () => {
     await stopAll();
     receiver.close();
   });

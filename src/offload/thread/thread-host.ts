@@ -69,7 +69,7 @@ export type ThreadMessage =
   | { readonly type: 'close' };
 
 /** Timeout for shutting down an OpenTelemetry SDK in the thread. */
-const TELEMETRY_MS = 500;
+const TELEMETRY_MS = 900;
 
 type Constructor = new () => object;
 

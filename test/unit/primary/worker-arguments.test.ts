@@ -67,7 +67,7 @@ it('a worker gets the arguments of the primary, and a preload of its own release
   writeFileSync(preload, '');
   const { execArgv, own } = workerArguments(1, join(release, 'main.js'));
   expect(execArgv.slice(0, 2)).toEqual(['--require', preload]);
-  expect(execArgv[own - 1]).toBe('--min-semi-space-size=16');
+  expect(execArgv[own - 1]).toBe('--min-semi-space-size=4');
   expect(execArgv.slice(own)).toEqual(process.execArgv);
 });
 
