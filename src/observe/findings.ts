@@ -108,7 +108,7 @@ const cache: Check = {
       .filter(({ instance }) => {
         const stores = at(instance, 'stores');
         // An in-memory store in front of a shared store is fine: the app accepts stale values.
-        return Array.isArray(stores) && stores.length > 0 && stores.every(livesInProcess);
+        return Array.isArray(stores) && stores.every(livesInProcess);
       })
       .map(({ module }) => module),
 };

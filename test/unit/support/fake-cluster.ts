@@ -76,6 +76,8 @@ export class FakeCluster {
     options: ClusterOptions = {},
     state: 'starting' | 'ready' = 'ready',
   ) {
+    // Otherwise workers start at 0, and a wrong sign before a start time goes unnoticed.
+    if (vi.isFakeTimers()) vi.advanceTimersByTime(1_000);
     this.options = resolveOptions({ ...options, workers }, {});
     const listening = {
       balancing: 'shared',
