@@ -36,8 +36,12 @@ const reports: Promise<unknown>[] = [];
 
 function start({
   queueEmpty = Promise.resolve(),
+  beforeClose = async () => {},
   ...more
-}: Partial<DrainedApp> & { queueEmpty?: Promise<void> } = {}) {
+}: Partial<DrainedApp> & {
+  queueEmpty?: Promise<void>;
+  beforeClose?: () => Promise<void>;
+} = {}) {
   const server = new FakeServer();
   const { tracker } = server;
   /** When tasks were begun that have not ended; monotonic ms. */
@@ -70,7 +74,7 @@ function start({
       ...more,
     },
     SHUTDOWN,
-    async () => {},
+    beforeClose,
   );
   reports.push(report);
   return { server, state, report, force: () => forced.abort() };
@@ -84,6 +88,35 @@ describe('a drain', () => {
     await vi.advanceTimersByTimeAsync(1);
     expect(state).toMatchObject({ stopped: true, closed: true });
     expect(await report).toMatchObject({ abortedRequests: 0, hookError: null });
+  });
+
+  it('closes the app only after what must happen before', async () => {
+    let ready = (): void => {};
+    const { state } = start({ beforeClose: () => new Promise((resolve) => (ready = resolve)) });
+    await vi.advanceTimersByTimeAsync(LONGEST_MS);
+    expect(state.closed).toBe(false);
+    ready();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(state.closed).toBe(true);
+  });
+
+  it.each<[problem: string, close: () => Promise<void>]>([
+    ['a shutdown hook failed: no pool', () => Promise.reject(new Error('no pool'))],
+    ['a shutdown hook failed: 42', () => Promise.reject(42 as never)],
+    ['app.close() did not finish within 10500 ms', () => new Promise(() => {})],
+  ])('reports %j', async (hookError, close) => {
+    const { report } = start({ close });
+    await vi.advanceTimersByTimeAsync(2 * LONGEST_MS);
+    expect(await report).toMatchObject({ hookError });
+  });
+
+  it('asks the client of a request in flight to close its connection', async () => {
+    const { server } = start();
+    const exchange = server.connect().send();
+    await vi.advanceTimersByTimeAsync(SHUTDOWN.lameDuckMs);
+    expect(exchange.asksToClose).toBe(true);
+    exchange.finish();
+    await vi.advanceTimersByTimeAsync(SWEEP_MS);
   });
 
   it.each<[what: string, begin: () => ReturnType<typeof start>]>([
