@@ -116,7 +116,7 @@ describe('a drain', () => {
     await vi.advanceTimersByTimeAsync(SHUTDOWN.lameDuckMs);
     expect(exchange.asksToClose).toBe(true);
     exchange.finish();
-    await vi.advanceTimersByTimeAsync(SWEEP_MS);
+    await vi.advanceTimersByTimeAsync(LONGEST_MS);
   });
 
   it.each<[what: string, begin: () => ReturnType<typeof start>]>([
