@@ -31,10 +31,6 @@ export class WorkerMap {
     return this.list;
   }
 
-  keys(): readonly WorkerId[] {
-    return this.list.map(({ id }) => id);
-  }
-
   with(worker: Worker): WorkerMap {
     const index = this.list.findIndex(({ id }) => id === worker.id);
     return new WorkerMap(index < 0 ? [...this.list, worker] : this.list.with(index, worker));

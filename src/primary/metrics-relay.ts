@@ -31,8 +31,7 @@ export class MetricsRelay {
     body: string,
     serializedAt: number,
   ): Promise<CollectedMetrics> {
-    this.#last.set(requester, { body, serializedAt });
-    this.#asked.get(requester)?.();
+    this.store(requester, body, serializedAt);
     return this.collect(requester);
   }
 

@@ -86,7 +86,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
     const error = new ClusterConfigurationError(
       'ClusterScheduleModule found no ScheduleModule; add ScheduleModule.forRoot() from @nestjs/schedule 6 or 12 to the imports',
     );
-    await this.#clusterLink.reportBootFailure(error);
+    await this.#clusterLink.refuseStart(error);
     throw error;
   }
 
@@ -94,7 +94,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
     await this.#provided<MetricsEndpoint>(MetricsEndpoint)?.extend(
       (client) => (this.#jobs.metrics = new JobMetrics(client)),
     );
-    this.#clusterLink.provideTasks(() => this.#jobs.isRunning);
+    this.#clusterLink.onDrainTasks(() => this.#jobs.isRunning);
     this.#clusterLink.leaderRole.follow((leading) => {
       this.#jobs.lead(leading);
       if (!leading.isFirst) return;
