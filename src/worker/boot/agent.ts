@@ -126,7 +126,7 @@ export class WorkerAgent {
       const listening = this.#isListening;
       await this.#channel.send({ type: 'boot-failed', listening, error: reportError(error) });
       const isOurs = listening || error instanceof ClusterError;
-      if (!isOurs) throwUncaught(error, () => this.#boot.prints); // so that the app's own handlers run
+      if (!isOurs) throwUncaught(error, this.#boot.prints); // so that the app's own handlers run
       setTimeout(() => this.#end(1), UNCAUGHT_MS);
       return undefined;
     }

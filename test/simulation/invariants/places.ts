@@ -55,7 +55,7 @@ export class Places implements Invariant {
     for (const id of processes.keys()) same &&= workers.get(id) !== undefined;
     hold('the workers are the processes that have not exited', same, {
       processes: [...processes.keys()],
-      workers: workers.values().map(({ id }) => id),
+      workers: [...workers.keys()],
     });
   }
 
