@@ -119,10 +119,9 @@ export class WorkerMessages {
       case 'snapshot-request':
         if (!worker.congested) worker.caller(message.id).resolve(table.snapshot());
         return undefined;
-      case 'collect-request': {
-        const collected = relay.collectFor(worker, message.body, now - message.ageMs);
-        return this.#answer(worker, message.id, collected);
-      }
+      case 'collect-request':
+        relay.store(worker, message.body, now - message.ageMs);
+        return this.#answer(worker, message.id, relay.collect(worker));
       case 'connection': // receive() has passed the handle to another worker
         return undefined;
       case 'metrics':
