@@ -216,7 +216,6 @@ async function clientToAct({ cluster, json }: Options): Promise<ControlClient> {
   return client;
 }
 
-/** Changes a cluster, and prints the outcome. */
 async function change<T>(
   options: Options,
   request: (client: ControlClient) => Promise<T>,

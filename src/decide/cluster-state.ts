@@ -15,36 +15,6 @@ import type { Leadership } from './leadership.js';
 /** A worker's id: the number of its fork, unique in the primary's lifetime. */
 export type WorkerId = number;
 
-/** An immutable map of workers by id, oldest first. */
-export class WorkerMap {
-  constructor(private readonly list: readonly Worker[] = []) {}
-
-  get size(): number {
-    return this.list.length;
-  }
-
-  get(id: WorkerId): Worker | undefined {
-    return this.list.find((each) => each.id === id);
-  }
-
-  values(): readonly Worker[] {
-    return this.list;
-  }
-
-  keys(): readonly WorkerId[] {
-    return this.list.map(({ id }) => id);
-  }
-
-  with(worker: Worker): WorkerMap {
-    const index = this.list.findIndex(({ id }) => id === worker.id);
-    return new WorkerMap(index < 0 ? [...this.list, worker] : this.list.with(index, worker));
-  }
-
-  without(id: WorkerId): WorkerMap {
-    return new WorkerMap(this.list.filter((each) => each.id !== id));
-  }
-}
-
 /** A timer. A worker, a slot or the cluster has at most one timer of each type. */
 export type Timer =
   | { readonly type: WorkerTimer; readonly worker: WorkerId }
@@ -230,7 +200,8 @@ export interface ClusterState {
   readonly desired: number;
   /** All slots that ever existed. Scaling down keeps the slots, because their counts must not be lost. */
   readonly slots: readonly Slot[];
-  readonly workers: WorkerMap;
+  /** Oldest first. */
+  readonly workers: ReadonlyMap<WorkerId, Worker>;
   readonly forks: number;
   readonly timers: ReadonlyMap<string, Timer>;
 
@@ -308,8 +279,7 @@ export function workersOf(state: ClusterState, slot: number): readonly Worker[] 
   const { worker } = state.slots[slot]!;
   const candidate = candidateOf(state, slot);
   const place = ({ id }: Worker) => (id === candidate ? 2 : id === worker ? 1 : 0);
-  return state.workers
-    .values()
+  return [...state.workers.values()]
     .filter((each) => each.slot === slot)
     .toSorted((a, b) => place(a) - place(b));
 }

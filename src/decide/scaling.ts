@@ -28,7 +28,7 @@ export function settleScaling(step: Step): void {
   const { pendingRequests, workers } = step.state;
   if (!pendingRequests.some((each) => each.for === 'scale')) return;
   if (wantedSlots(step.state).some((slot) => isComingUp(step, slot))) return;
-  const surplus = workers.values().some(({ slot }) => !isWanted(step.state, slot));
+  const surplus = [...workers.values()].some(({ slot }) => !isWanted(step.state, slot));
   const isMet = ({ by }: Requester): boolean => by === 'worker' || !surplus;
   answerRequests(step, { type: 'scaled' }, (each) => each.for === 'scale' && isMet(each.requester));
 }

@@ -71,7 +71,7 @@ export class Step {
 
   /** Adds a worker, or replaces it with the same worker in another state. */
   enter(worker: Worker): void {
-    this.set({ workers: this.#state.workers.with(worker) });
+    this.set({ workers: new Map(this.#state.workers).set(worker.id, worker) });
   }
 
   /** Changes a worker's fields, except its state. */
@@ -82,7 +82,9 @@ export class Step {
   }
 
   remove({ id }: Worker): void {
-    this.set({ workers: this.#state.workers.without(id) });
+    const workers = new Map(this.#state.workers);
+    workers.delete(id);
+    this.set({ workers });
     this.disarmAllOf(id);
   }
 

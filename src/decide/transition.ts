@@ -8,7 +8,6 @@ import {
   type Timer,
   wantedSlots,
   type Worker,
-  WorkerMap,
 } from './cluster-state.js';
 import type { Effect } from './effect.js';
 import * as leadership from './leadership.js';
@@ -59,7 +58,7 @@ export function newCluster(
   return {
     desired: workers,
     slots: Array.from({ length: workers }, (_, index) => newSlot(index, release)),
-    workers: new WorkerMap(),
+    workers: new Map(),
     forks: 0,
     timers: new Map(),
     release,

@@ -47,7 +47,7 @@ export function lateOptions({
         'invalid module options: offload.module was returned by the factory of forRootAsync(), but threads do not run the factory; pass offload: { module } to forRootAsync() itself',
       );
     } catch (error) {
-      await currentLink()?.reportBootFailure(error);
+      await currentLink()?.refuseStart(error);
       throw error;
     }
   };

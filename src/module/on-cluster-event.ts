@@ -47,7 +47,7 @@ export class ClusterEventExplorer implements OnModuleInit {
     try {
       this.#listen();
     } catch (error) {
-      await this.link.reportBootFailure(error);
+      await this.link.refuseStart(error);
       throw error;
     }
   }

@@ -12,7 +12,6 @@ export interface Found {
   readonly injected: boolean;
 }
 
-/** A controller or provider. */
 interface Member {
   readonly type: Type;
   /** Whether the class has a single instance, created at startup. */

@@ -115,7 +115,7 @@ export class Offload {
       describeError,
       restoreError,
     });
-    this.link.provideTasks((before) => this.#calls.hasCallBefore(before));
+    this.link.onDrainTasks((before) => this.#calls.hasCallBefore(before));
     for (const { instance, definition } of found) {
       const task = taskOf(definition)!;
       const submitter = task.queue === undefined ? runner : this.remote!;

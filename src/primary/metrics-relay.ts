@@ -25,17 +25,6 @@ export class MetricsRelay {
 
   constructor(private readonly table: Pick<WorkerTable, 'workers' | 'snapshot'>) {}
 
-  /** Stores the requester's metrics, and resolves with the metrics of all workers. */
-  collectFor(
-    requester: WorkerHandle,
-    body: string,
-    serializedAt: number,
-  ): Promise<CollectedMetrics> {
-    this.#last.set(requester, { body, serializedAt });
-    this.#asked.get(requester)?.();
-    return this.collect(requester);
-  }
-
   /** Resolves when all workers have answered, or time is up. The requester is not asked. */
   collect(requester?: WorkerHandle): Promise<CollectedMetrics> {
     this.#collection ??= this.#collect(requester).finally(() => (this.#collection = undefined));

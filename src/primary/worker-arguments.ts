@@ -19,21 +19,16 @@ const YOUNG_GENERATION = '--min-semi-space-size=4';
 /** If the user sets one of these flags, no heap size is added. */
 const HEAP_FLAG = /--max[-_](old[-_]space|heap)[-_]size/;
 
-/** The inputs for a worker's heap size, read in the primary. */
-export interface HeapSituation {
-  readonly execArgv: readonly string[];
-  readonly nodeOptions: string | undefined;
-  /** `Infinity` = no limit. */
-  readonly memoryBytes: number;
-  /** V8's default heap limit for each worker. */
-  readonly defaultHeapBytes: number;
-}
+export type HeapSituation = ReturnType<typeof currentSituation>;
 
-function currentSituation(): HeapSituation {
+/** The inputs for a worker's heap size, read in the primary. */
+function currentSituation() {
   return {
     execArgv: process.execArgv,
     nodeOptions: process.env['NODE_OPTIONS'],
+    /** `Infinity` = no limit. */
     memoryBytes: readCgroupLimits().memoryBytes,
+    /** V8's default heap limit for each worker. */
     defaultHeapBytes: getHeapStatistics().heap_size_limit,
   };
 }

@@ -93,23 +93,18 @@ export class WorkerMessages {
     const { balance, inspections, listening, relay, table, threads } = this.to;
     const now = performance.now();
     const { slot } = worker.identity;
-    const by = { by: 'worker', worker: id, slot } as const;
+    const asked = (what: string, request: number) => ({
+      reason: `${what}() in worker=${slot}`,
+      requester: { by: 'worker', worker: id, slot, id: request } as const,
+    });
     // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- the type of the result holds the rest
     switch (message.type) {
-      case 'reload-request': {
-        const reason = `reload() in worker=${slot}`;
-        return { type: 'reload', reason, requester: { ...by, id: message.id } };
-      }
-      case 'scale-request': {
-        const { id: request, workers } = message;
-        const reason = `scale() in worker=${slot}`;
-        return { type: 'scale', workers, reason, requester: { ...by, id: request } };
-      }
-      case 'restart-request': {
-        const reason = `restart() in worker=${slot}`;
-        const requester = { ...by, id: message.id };
-        return { type: 'restart', slot: message.slot, reason, requester };
-      }
+      case 'reload-request':
+        return { type: 'reload', ...asked('reload', message.id) };
+      case 'scale-request':
+        return { type: 'scale', workers: message.workers, ...asked('scale', message.id) };
+      case 'restart-request':
+        return { type: 'restart', slot: message.slot, ...asked('restart', message.id) };
       case 'ready': {
         const { residentBytes } = worker.reading();
         return { type: 'worker', worker: id, event: { ...message, residentBytes } };
@@ -124,10 +119,9 @@ export class WorkerMessages {
       case 'snapshot-request':
         if (!worker.congested) worker.caller(message.id).resolve(table.snapshot());
         return undefined;
-      case 'collect-request': {
-        const collected = relay.collectFor(worker, message.body, now - message.ageMs);
-        return this.#answer(worker, message.id, collected);
-      }
+      case 'collect-request':
+        relay.store(worker, message.body, now - message.ageMs);
+        return this.#answer(worker, message.id, relay.collect(worker));
       case 'connection': // receive() has passed the handle to another worker
         return undefined;
       case 'metrics':

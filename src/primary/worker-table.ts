@@ -37,7 +37,6 @@ export class WorkerTable {
     readonly meter = new ProcessMeter(),
   ) {}
 
-  /** Stores the core's new state, and drops the handles of removed workers. */
   update(state: ClusterState): void {
     this.state = state;
     if (this.#gone.size > 0) this.#gone.clear();

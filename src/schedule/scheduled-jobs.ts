@@ -14,7 +14,6 @@ import { MetricsEndpoint } from '../observe/metrics/metrics.endpoint.js';
 import type { ClusterLink } from '../contract/snapshot/cluster-link.js';
 import { CLUSTER_LINK, currentLink } from '../contract/snapshot/current-link.js';
 import { ProcessLink } from '../worker/link/process-link.js';
-import { type CronJob, gateTicks } from './cron-gate.js';
 import { JobMetrics, LeaderJobs } from './leader-jobs.js';
 
 // Symbol.for(), so that two copies of this package in one process use the same key.
@@ -30,6 +29,9 @@ export function EveryWorker(): MethodDecorator {
 
 /** The kinds of jobs. The keys are metadata values of @nestjs/schedule's decorators. */
 const KINDS = { 1: 'cron', 2: 'timeout', 3: 'interval' } as const;
+
+/** `CronJob` of the cron package, in the version that @nestjs/schedule depends on. */
+type CronJob = Parameters<SchedulerRegistry['addCronJob']>[1];
 
 type Method = (...args: unknown[]) => unknown;
 type Wrap = (method: Method, instance: object) => Method;
@@ -86,7 +88,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
     const error = new ClusterConfigurationError(
       'ClusterScheduleModule found no ScheduleModule; add ScheduleModule.forRoot() from @nestjs/schedule 6 or 12 to the imports',
     );
-    await this.#clusterLink.reportBootFailure(error);
+    await this.#clusterLink.refuseStart(error);
     throw error;
   }
 
@@ -94,7 +96,7 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
     await this.#provided<MetricsEndpoint>(MetricsEndpoint)?.extend(
       (client) => (this.#jobs.metrics = new JobMetrics(client)),
     );
-    this.#clusterLink.provideTasks(() => this.#jobs.isRunning);
+    this.#clusterLink.onDrainTasks(() => this.#jobs.isRunning);
     this.#clusterLink.leaderRole.follow((leading) => {
       this.#jobs.lead(leading);
       if (!leading.isFirst) return;
@@ -155,6 +157,53 @@ export class ScheduledJobs implements OnModuleInit, OnApplicationBootstrap, OnAp
     job.addCallback = (callback) => add(track(callback as Method));
     gateTicks(job, (due) => this.#clusterLink.leaderRole.owns(due));
   }
+}
+
+/**
+ * Makes the job run only at due times that this worker owns, once per due time. A direct call to
+ * `fireOnTick()` always runs the job.
+ *
+ * @param owns whether this worker owns a due time, in ms like `Date.now()`.
+ */
+export function gateTicks(job: CronJob, owns: (due: number) => boolean): void {
+  const run = job.fireOnTick.bind(job);
+  const start = job.start.bind(job);
+  let last = job.lastDate();
+  let plannedAt = NaN;
+  let handled = NaN;
+  const dues: number[] = [];
+  const look = (): void => {
+    const date = job.lastDate(); // cron creates a new object for each tick of the timer
+    if (date === last || date === null) return;
+    last = date;
+    // A timer may be late by more than a second, so the current time is not the due time.
+    dues.push(plannedAt <= date.getTime() ? plannedAt : dueAt(job, date.getTime()));
+  };
+  const plan = (): void => {
+    const isTimed = job.isActive && !job.cronTime.realDate;
+    plannedAt = isTimed ? job.nextDate().toMillis() : NaN;
+  };
+  // If the timer is late, start() can run the next tick before fireOnTick() runs for the current tick.
+  job.start = () => {
+    look();
+    plannedAt = NaN;
+    start();
+    plan();
+  };
+  job.fireOnTick = async () => {
+    look();
+    const due = dues.shift();
+    if (due === undefined) return run(); // called by the app
+    if (due === handled || !owns(due)) return;
+    handled = due;
+    await run();
+  };
+  plan();
+}
+
+/** Cron patterns have a resolution of seconds, so the due time is `firedAt` rounded down. */
+function dueAt({ cronTime: { realDate, source } }: CronJob, firedAt: number): number {
+  return realDate ? (source.valueOf() as number) : Math.floor(firedAt / 1_000) * 1_000;
 }
 
 /**

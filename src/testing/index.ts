@@ -98,16 +98,16 @@ class FakeLink implements ClusterLink {
   readonly onEvent = nothing;
   readonly offEvent = nothing;
   readonly provideMetrics = nothing;
-  readonly contributeMetrics = nothing;
+  readonly metrics = nothing;
   readonly provideHealth = nothing;
-  readonly provideTasks = nothing;
+  readonly onDrainTasks = nothing;
   readonly observeResponses = nothing;
   readonly followScopes = nothing;
   readonly attach = nothing;
   readonly detach = nothing;
   readonly onDrain = nothing;
   readonly announceEndpoints = nothing;
-  readonly reportBootFailure = nothing;
+  readonly refuseStart = nothing;
 }
 
 /**

@@ -40,15 +40,15 @@ const CORE = [
   'offload',
 ];
 const MOST_LINES = {
-  core: 17_930,
-  decide: 2_858,
-  observe: 1_576,
-  offload: 2_044,
-  all: 19_618,
+  core: 17_862,
+  decide: 2_829,
+  observe: 1_569,
+  offload: 2_042,
+  all: 19_505,
 };
 
 /** Files of the whole source, at most. This limit only falls. */
-const MOST_FILES = 159;
+const MOST_FILES = 157;
 
 /** Lines of the `src` of each package in `packages/`, at most. These limits only fall. */
 const MOST_LINES_BESIDE: Readonly<Record<string, number>> = {
@@ -63,11 +63,11 @@ const OF_THE_CORE = /^nestjs-cluster(?:\/(?:bootstrap|extension|schedule|testing
 
 /** Lines that each entry loads at once, at most. These limits only fall. */
 const MOST_LOADED: Readonly<Record<string, number>> = {
-  '.': 5_452,
-  './bootstrap': 2_027,
-  './schedule': 3_540,
-  './testing': 3_983,
-  './extension': 134,
+  '.': 5_432,
+  './bootstrap': 2_015,
+  './schedule': 3_533,
+  './testing': 3_964,
+  './extension': 78,
 };
 
 const texts = new Map(

@@ -72,7 +72,9 @@ export async function runPrimary(
   const supervisor = new Supervisor(options, listening, program, emit, output.dropped, outside);
   tellAlso(supervisor.tellWorkers);
   const adminUrl = await openAdmin(options.admin, supervisor, warn);
-  const control = openControl(withActivatedAddress(options, listening), supervisor, warn);
+  const control =
+    options.control &&
+    ControlSocket.open(supervisor, withActivatedAddress(options, listening), warn);
   await informSystemd(supervisor, listeners, warn);
   handleSignals(supervisor, emit);
   emit('starting', { workers: options.workers, pid: process.pid, node: process.versions.node });
@@ -166,16 +168,6 @@ async function openAdmin(
   // Loaded lazily, because most clusters have no admin listener.
   const { openAdminListener } = await import('../../observe/admin/admin-listener.js');
   return openAdminListener(admin, supervisor, warn);
-}
-
-/** Never rejects, because a cluster also works without a control socket. */
-async function openControl(
-  options: ResolvedClusterOptions,
-  supervisor: Supervisor,
-  warn: Warn,
-): Promise<ControlSocket | undefined> {
-  if (options.control === undefined) return undefined;
-  return ControlSocket.open(supervisor, options, warn);
 }
 
 async function informSystemd(

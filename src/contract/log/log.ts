@@ -23,7 +23,6 @@ const error = (text: string): Line => ({ level: 'error', text });
 
 const STOPPING = { drain: 'draining', destroy: 'destroying open connections', kill: 'killing' };
 
-/** The log line of each event. */
 const LINES: {
   readonly [N in ClusterEventName]: ((event: ClusterEventMap[N]) => Line) | undefined;
 } = {

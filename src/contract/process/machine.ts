@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { availableParallelism, totalmem } from 'node:os';
+import { availableParallelism } from 'node:os';
 import { posix } from 'node:path';
 
 /** Reads a file of /proc or /sys as text; `undefined` if there is none. */
@@ -34,11 +34,6 @@ export function readCgroupLimits(read: FileReader = readTextFile): CgroupLimits 
     ...groupFiles(read, 'memory', 'memory.limit_in_bytes'),
   ].map((file) => parseBytes(read(file)));
   return { cpus: Math.min(...cpus), memoryBytes: Math.min(...memory) };
-}
-
-/** The memory available to this process: the machine's memory, or the control groups' limit if that is lower. */
-export function memoryBytes(): number {
-  return Math.min(totalmem(), readCgroupLimits().memoryBytes);
 }
 
 /** The number of OOM kills in this control group; `undefined` if unknown. */

@@ -84,16 +84,44 @@ export interface LeaderRole {
   begun(job: string): void;
 }
 
+/** The parts of this process that `@nestjs-cluster/*` packages use. Other packages must not rely on them. */
+export interface Extension {
+  readonly identity: WorkerIdentity;
+  /** The desired number of worker processes. */
+  readonly workers: number;
+  /**
+   * Finds a package's thread, which runs the package's `dist/thread.cjs` in the primary.
+   *
+   * @param name begins with `@nestjs-cluster/`.
+   * @returns a function that asks the primary for the path of the thread's socket. The first call
+   *   in the cluster starts the thread. The promise rejects if the thread cannot run. `undefined`
+   *   without a primary.
+   */
+  thread(name: string): (() => Promise<string>) | undefined;
+  /**
+   * Sets clients that a drain gradually sends to other workers. The drain waits until all have left.
+   *
+   * @param present returns the current clients.
+   * @param leave asks one client to leave.
+   */
+  onDrain<T>(present: () => readonly T[], leave: (one: T) => void): void;
+  /** Sets a function that returns whether a drain must wait. Only work begun before `before` (monotonic ms) counts. */
+  onDrainTasks(pending: (before: number) => boolean): void;
+  /** Adds metrics if the app has `/metrics`. */
+  metrics(contribution: MetricsContribution): void;
+  /** Logs a warning in one line, once for all workers. `warnings.ignore` silences it by its `name`. */
+  warn(message: string, name?: string): void;
+  /** Reports that the app cannot start. */
+  refuseStart(error: unknown): void | Promise<void>;
+}
+
 /**
  * A Nest app's only link to its cluster. In a worker it asks the primary. Without a primary it
  * describes this process alone.
  */
-export interface ClusterLink {
-  readonly identity: WorkerIdentity;
+export interface ClusterLink extends Extension {
   /** Whether `bootstrap()` started the program. If so, a thread may import the program without starting the app. */
   readonly bootstrapped: boolean;
-  /** The desired number of worker processes, which share the machine. */
-  readonly workers: number;
   /** Whether the app's own port shows details, not just up or down. */
   readonly showsDetails: boolean;
   /** Whether this process accepts new requests: false from the start of a drain. */
@@ -110,22 +138,11 @@ export interface ClusterLink {
   restart(slot: number): Promise<RestartResult>;
   onEvent(name: string, listener: LinkEventListener): void;
   offEvent(name: string, listener: LinkEventListener): void;
-  /** Finds a package's thread; `undefined` without a primary. The promise rejects if the thread cannot run. */
-  thread(name: string): (() => Promise<string>) | undefined;
-  /**
-   * Logs a warning for the operator, in one line. The same warning from several workers is logged
-   * once.
-   *
-   * @param name the name by which `warnings.ignore` silences the warning.
-   */
-  warn(message: string, name?: string): void;
 
   stats(): WorkerStats;
   /** Resolves within 1 s. If a worker does not answer in time, its last known metrics are used. */
   collectMetrics(): Promise<CollectedMetrics>;
   provideMetrics(source: MetricsSource): void;
-  /** Registers metrics of an optional feature. They are created only if this process has metrics. */
-  contributeMetrics(contribution: MetricsContribution): void;
   observeResponses(observer: ResponseObserver): void;
 
   /** Sets whether each request runs in its own asynchronous context. */
@@ -141,23 +158,10 @@ export interface ClusterLink {
   /** Reports a serving app, and its HTTP server if it has one. A process may have several apps. */
   attach(server: unknown): void;
   detach(): void;
-  /** Reports that the app cannot start. Without this call, Nest would end the process without a report. */
-  reportBootFailure(error: unknown): void | Promise<void>;
   /** Sets the paths of endpoints to print once the cluster is up. */
   announceEndpoints(paths: readonly string[]): void;
   /** Sets the health check that the primary runs on a new process, and how many workers must be ready. */
   provideHealth(check: () => Promise<HealthVerdict>, minReady: ClusterSnapshot['minReady']): void;
   /** Registers threads to verify and start once the process serves. Returns false if this process does neither. */
   provideThreads(threads: ThreadsOfProcess): boolean;
-  /**
-   * Sets a function that returns whether a drain must wait for work other than requests. `before` is a
-   * time in monotonic ms: only work that began earlier counts. Called during a drain.
-   */
-  provideTasks(pending: (before: number) => boolean): void;
-  /**
-   * Sets which clients a drain sends to other workers after this process stops accepting. They
-   * leave only as fast as the other workers accept them. The drain waits until all have left. More
-   * clients may come until then.
-   */
-  onDrain<T>(present: () => readonly T[], leave: (one: T) => void): void;
 }

@@ -68,7 +68,7 @@ function settle(step: Step, worker: ReadyWorker): void {
 }
 
 function readyOf({ state }: Step, { generation }: Worker): readonly ReadyWorker[] {
-  return state.workers
-    .values()
-    .filter((each) => each.state === 'ready' && each.generation === generation) as ReadyWorker[];
+  return [...state.workers.values()].filter(
+    (each) => each.state === 'ready' && each.generation === generation,
+  ) as ReadyWorker[];
 }

@@ -23,14 +23,6 @@ async function loadTerminus(): Promise<typeof TerminusPackage> {
   return found ?? refuseMissing('health', `${TERMINUS}, which is not installed; run ${install}`);
 }
 
-/** The part of terminus' `HealthIndicatorService` that is used here. */
-interface IndicatorService {
-  check(key: string): object;
-}
-
-/** Finds the service by name, because terminus may not be loaded. */
-const INDICATOR_SERVICE = 'HealthIndicatorService';
-
 /** Loads @nestjs/terminus only if health endpoints are enabled, because it may not be installed. */
 @Injectable()
 export class Terminus {
@@ -52,12 +44,13 @@ export class Terminus {
 
   /** Whether the loaded version of terminus supports the status `degraded`. Before 12, it drops degraded reports. */
   get knowsDegraded(): boolean {
+    // Finds the service by name, because terminus may not be loaded.
     return [...this.modules.values()]
       .flatMap(({ providers }) => [...providers.values()])
       .some(
         ({ name, instance }) =>
-          name === INDICATOR_SERVICE &&
-          'degraded' in (instance as unknown as IndicatorService).check(''),
+          name === 'HealthIndicatorService' &&
+          'degraded' in (instance as unknown as { check(key: string): object }).check(''),
       );
   }
 }

@@ -46,7 +46,6 @@ export interface ThreadSettings {
   readonly compileCache: string | undefined;
 }
 
-/** A call, as it is sent to a thread. */
 interface SentCall {
   /** Index in {@link ThreadPlan.tasks}. */
   readonly task: number;

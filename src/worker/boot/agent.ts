@@ -45,10 +45,10 @@ export class WorkerAgent {
   readonly #leaderRole = new WorkerLeaderRole((message) => void this.#channel.send(message));
   readonly #rebalance: Rebalance;
   readonly #served: ServedApp;
-  #answerListen!: (...answer: [ListenAnswer, unknown]) => void;
-  readonly #listenAnswer = new Promise<[ListenAnswer, unknown]>((resolve) => {
-    this.#answerListen = (...answer) => resolve(answer);
-  });
+  #answerListen!: (answer: [ListenAnswer, unknown]) => void;
+  readonly #listenAnswer = new Promise<[ListenAnswer, unknown]>(
+    (resolve) => (this.#answerListen = resolve),
+  );
   /** While this is set, a startup error is reported as a listen error. */
   #isListening = false;
   #exitCode = 0;
@@ -126,7 +126,7 @@ export class WorkerAgent {
       const listening = this.#isListening;
       await this.#channel.send({ type: 'boot-failed', listening, error: reportError(error) });
       const isOurs = listening || error instanceof ClusterError;
-      if (!isOurs) throwUncaught(error, () => this.#boot.prints); // so that the app's own handlers run
+      if (!isOurs) throwUncaught(error, this.#boot.prints); // so that the app's own handlers run
       setTimeout(() => this.#end(1), UNCAUGHT_MS);
       return undefined;
     }
@@ -151,7 +151,7 @@ export class WorkerAgent {
     switch (message.type) {
       case 'listen':
       case 'listen-refused':
-        return this.#answerListen(message, handle);
+        return this.#answerListen([message, handle]);
       case 'adopt':
         return this.#served.sockets.adopt(message.slot, handle);
       case 'connection':

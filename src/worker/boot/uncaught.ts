@@ -49,11 +49,10 @@ export function uncaughtText(
 /**
  * Throws an uncaught error, as if the app had thrown it.
  *
- * @param prints returns whether to print the error. Called only if the app has no handler.
+ * @param print whether to print the error if the app has no handler.
  */
-export function throwUncaught(error: unknown, prints: () => boolean): void {
+export function throwUncaught(error: unknown, print: boolean): void {
   if (process.listenerCount('uncaughtException') === 0) {
-    const print = prints();
     // Node would also print the source line of the `throw` below.
     if (!print || !isSyntaxErrorOfModule(error)) {
       process.once('uncaughtException', () => {

@@ -247,7 +247,7 @@ export class ProcessLink implements ClusterLink {
     for (const contribution of this.#contributions) void source.extend?.(contribution);
   }
 
-  contributeMetrics(contribution: MetricsContribution): void {
+  metrics(contribution: MetricsContribution): void {
     this.#contributions.push(contribution);
     void this.#metrics?.extend?.(contribution);
   }
@@ -281,7 +281,7 @@ export class ProcessLink implements ClusterLink {
     return true;
   }
 
-  provideTasks(pending: (before: number) => boolean): void {
+  onDrainTasks(pending: (before: number) => boolean): void {
     this.#tasks.push(pending);
   }
 
@@ -305,7 +305,8 @@ export class ProcessLink implements ClusterLink {
       );
   }
 
-  async reportBootFailure(error: unknown): Promise<void> {
+  /** Without this call, Nest would end the process without a report. */
+  async refuseStart(error: unknown): Promise<void> {
     await this.#channel?.send({ type: 'boot-failed', error: reportError(error) });
   }
 

@@ -105,7 +105,7 @@ function isReady({ workers }: ClusterState, id: WorkerId): boolean {
 const LATE_MS = 20_000;
 
 function candidates({ workers }: ClusterState) {
-  return workers
-    .values()
-    .filter((each): each is ReadyWorker => each.state === 'ready' && !each.lapsed);
+  return [...workers.values()].filter(
+    (each): each is ReadyWorker => each.state === 'ready' && !each.lapsed,
+  );
 }

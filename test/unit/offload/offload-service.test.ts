@@ -68,13 +68,13 @@ async function start({ options = {}, waiting, submit, ...about }: Setup = {}) {
     instance,
     injected: false,
   }));
-  const provideTasks = vi.fn<ClusterLink['provideTasks']>();
+  const onDrainTasks = vi.fn<ClusterLink['onDrainTasks']>();
   const followScopes = vi.fn<ClusterLink['followScopes']>();
   const link = {
     workers: 2,
     bootstrapped: false,
     identity: { slot: 1, pid: 1, generation: 0 },
-    provideTasks,
+    onDrainTasks,
     followScopes,
     scope: { waiting },
     watchClient: (watched: ServerResponse, gone: () => void) => {
@@ -92,7 +92,7 @@ async function start({ options = {}, waiting, submit, ...about }: Setup = {}) {
     { ...remote, close: async () => {} } as unknown as RemoteRunner,
   );
   await offload.start();
-  const pending = () => provideTasks.mock.calls[0]![0](Infinity);
+  const pending = () => onDrainTasks.mock.calls[0]![0](Infinity);
   return { offload, instance, followScopes, pending, situation };
 }
 

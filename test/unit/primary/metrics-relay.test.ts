@@ -27,8 +27,10 @@ function start(count: number) {
     /** The answers to all requests, by the requester. */
     answers,
     /** A worker asks, and sends metrics with the number `n` along with the request. */
-    ask: (worker: FakeWorker, n = 1) =>
-      void relay.collectFor(worker.handle, body(n), performance.now()).then(note(worker)),
+    ask: (worker: FakeWorker, n = 1): void => {
+      relay.store(worker.handle, body(n), performance.now());
+      void relay.collect(worker.handle).then(note(worker));
+    },
     askByPrimary: () => void relay.collect().then(note('primary')),
     /** A worker sends its metrics, because it was asked or regularly. */
     store: (worker: FakeWorker, text: string) =>

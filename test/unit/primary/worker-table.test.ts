@@ -3,11 +3,10 @@ import net from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { inodeOf } from '../../../src/contract/process/accept-queue.js';
 import type { ClusterSnapshot, WorkerExit } from '../../../src/contract/snapshot/types.js';
-import type { ClusterState, Slot, WorkerId } from '../../../src/decide/cluster-state.js';
+import type { ClusterState, Slot, Worker, WorkerId } from '../../../src/decide/cluster-state.js';
 import { NO_FAILURES } from '../../../src/decide/policies/failure.policy.js';
 import { newSlot } from '../../../src/decide/scaling.js';
 import { newCluster } from '../../../src/decide/transition.js';
-import { WorkerMap } from '../../../src/decide/cluster-state.js';
 import type { BoundSocket } from '../../../src/primary/listening/bound-socket.js';
 import { acceptBacklog, totalsOf, WorkerTable } from '../../../src/primary/worker-table.js';
 import { FakeCluster } from '../support/fake-cluster.js';
@@ -34,13 +33,13 @@ interface Place extends Partial<Slot> {
 function snapshotOf(places: readonly Place[], about: Partial<ClusterState> = {}): ClusterSnapshot {
   const cluster = newCluster(places.length, RELEASE, 0, 0);
   const table = new WorkerTable(cluster, LISTENING, () => 9);
-  let workers = new WorkerMap();
+  const workers = new Map<WorkerId, Worker>();
   let replacement: object | undefined;
   const add = (worker: FakeWorker | undefined, slot: number): WorkerId | undefined => {
     if (worker === undefined) return undefined;
     const id = workers.size + 1;
     const known = { ...worker.handle.known()!, id, slot };
-    workers = workers.with(known);
+    workers.set(id, known);
     table.add(id, worker.handle);
     return id;
   };
@@ -208,7 +207,7 @@ it('a worker is found while the effects of its exit are carried out', () => {
   const state = newCluster(2, RELEASE, 0, 0);
   const knows = (...ids: number[]) => ({
     ...state,
-    workers: new WorkerMap(ids.map((id) => knownWorker({ id, slot: id - 1, state: 'draining' }))),
+    workers: new Map(ids.map((id) => [id, knownWorker({ id, slot: id - 1, state: 'draining' })])),
   });
   const table = new WorkerTable(knows(1, 2), LISTENING, () => 4);
   table.add(1, first.handle);

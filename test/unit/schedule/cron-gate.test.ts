@@ -1,6 +1,6 @@
 import { CronJob } from 'cron';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { gateTicks } from '../../../src/schedule/cron-gate.js';
+import { gateTicks } from '../../../src/schedule/scheduled-jobs.js';
 import { NOW } from '../support/scheduled-app.js';
 
 beforeEach(() => void vi.useFakeTimers({ now: NOW - 500 }));

@@ -351,8 +351,8 @@ describe('every link', () => {
     for (const link of [start().link, alone()]) {
       expect(link.hasTasksBefore(Infinity)).toBe(false);
       const asked = vi.fn((before: number) => before > 5);
-      link.provideTasks(() => true);
-      link.provideTasks(asked);
+      link.onDrainTasks(() => true);
+      link.onDrainTasks(asked);
       expect(link.hasTasksBefore(5)).toBe(true);
       expect(asked).toHaveBeenCalledWith(5);
     }

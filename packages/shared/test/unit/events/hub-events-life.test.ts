@@ -122,7 +122,7 @@ describe('a worker that ends', () => {
   it('is asked no more what others can answer from the beginning of its drain on', async () => {
     const tasks: ((before: number) => boolean)[] = [];
     const { events } = await startApp(0);
-    setCurrentLink({ provideTasks: (has: () => boolean) => void tasks.push(has) });
+    setCurrentLink({ onDrainTasks: (has: () => boolean) => void tasks.push(has) });
     onTestFinished(() => setCurrentLink(undefined));
     const draining = await startApp(1);
     setCurrentLink(undefined);
