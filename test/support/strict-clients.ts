@@ -14,7 +14,7 @@ interface Options {
   readonly pipelined?: number;
 }
 
-/** What a client knows of its connection, and of the worker that it is at. */
+/** The connection of a client, and the worker that it is at. */
 interface Kept {
   connection?: StrictConnection;
   pid?: number;
@@ -29,7 +29,7 @@ export class StrictClients extends Clients {
   opened = 0;
   /** Connections that the server has asked to leave, and ended well. */
   moved = 0;
-  /** What went wrong, with the worker of the connection, where it had told. */
+  /** Each with the worker of the connection, where it had told. */
   readonly faults: { readonly pid: number | undefined; readonly what: string }[] = [];
   readonly #kept: readonly Kept[];
 
