@@ -53,7 +53,7 @@ describe('the drain', () => {
   it.each([OTHER_ADAPTER, 'node'])(
     'answers a request in flight with "Connection: close" and ends its connection (%s)',
     async (adapter) => {
-      const gates = Gates.forTest();
+      const gates = new Gates();
       const cluster = await ClusterProcess.start({
         options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
         env: { ...on(adapter), ...gates.env },
@@ -76,7 +76,7 @@ describe('the drain', () => {
   );
 
   it('answers every request that was pipelined before it began', async () => {
-    const gates = Gates.forTest();
+    const gates = new Gates();
     const cluster = await ClusterProcess.start({
       options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
       env: { ...on(ONE_ADAPTER), ...gates.env },
@@ -114,7 +114,7 @@ describe('the drain', () => {
   });
 
   it('closes the app after its last response: what the app closes is still there', async () => {
-    const gates = Gates.forTest();
+    const gates = new Gates();
     const cluster = await ClusterProcess.start({
       env: { ...on(OTHER_ADAPTER, 'streams#pool'), ...gates.env },
     });

@@ -19,7 +19,7 @@ describe('a worker that hangs', () => {
   ])('in $what is killed and shown', async ({ kind, frame }) => {
     const cluster = await ClusterProcess.start({
       options: { hangTimeoutMs: HANG_TIMEOUT_MS },
-      env: behaviour('hang-routes'),
+      env: behaviour('crashes#hangs'),
     });
     const client = await RawClient.open(cluster.url);
 
@@ -38,7 +38,7 @@ describe('a worker that hangs', () => {
   itOnce('is killed without a watchdog too, and then without its stack', async () => {
     const cluster = await ClusterProcess.start({
       options: { hangTimeoutMs: HANG_TIMEOUT_MS, watchdog: false },
-      env: behaviour('hang-routes'),
+      env: behaviour('crashes#hangs'),
     });
     const client = await RawClient.open(cluster.url);
 
@@ -108,8 +108,8 @@ describe('a worker that hangs', () => {
       env: behaviour('crashes#ignoresSigterm'),
     });
     const [pid] = cluster.workerPids as [number];
-    const blocked = request(cluster.url, '/block-for-ever');
-    await cluster.until('the block', () => cluster.output.includes('blocking'));
+    const blocked = request(cluster.url, '/hang/wait');
+    await cluster.until('the block', () => cluster.output.includes('hanging wait'));
     process.kill(pid, 'SIGTERM');
 
     cluster.kill('SIGTERM');

@@ -135,9 +135,8 @@ describe.each(IS_FIRST_RUN ? SETUPS : [SETUPS[1]])(
 );
 
 describe('the number of threads', () => {
-  const gates = new Gates();
+  const gates = new Gates(afterAll);
   afterEach(stopAll);
-  afterAll(() => gates.remove());
 
   const start = (env: Record<string, string>, within: string[] = []) =>
     ClusterProcess.start({

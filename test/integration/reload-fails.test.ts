@@ -166,7 +166,7 @@ describe('SIGTERM during a reload', () => {
   afterEach(stopAll);
 
   it('drains both generations and exits with 0', async () => {
-    const gates = Gates.forTest();
+    const gates = new Gates();
     const cluster = await ClusterProcess.start({
       options: { workers: 1 },
       env: { ...CONTROLLED, ...behaviour('streams#announced'), ...gates.env },

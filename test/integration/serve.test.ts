@@ -32,7 +32,7 @@ describe.each([
     const cluster = await ClusterProcess.start({
       program,
       options: { workers },
-      env: behaviour('streams#prototypes'),
+      env: behaviour('streams#announced'),
     });
     expect((await request(cluster.url, '/hello')).body).toBe('Hello World!');
     await cluster.until('a line of the request', () => /prototype: \w+/.test(cluster.output));

@@ -20,7 +20,7 @@ import { RawClient } from '../support/raw-client.js';
 async function orphans(hangTimeoutMs: ClusterOptions['hangTimeoutMs']): Promise<ClusterProcess> {
   const cluster = new ClusterProcess({
     options: { workers: 4, hangTimeoutMs },
-    env: { ...behaviour('hang-routes'), TEST_BLOCKED_BOOT: '3' },
+    env: { ...behaviour('crashes#hangs'), TEST_BLOCKED_BOOT: '3' },
   });
   await cluster.until('three workers', () => cluster.all('worker-ready').length === 3);
   await cluster.until('a blocked boot', () => cluster.output.includes('boot blocked'));
@@ -135,9 +135,9 @@ describe('a further signal', () => {
   );
 
   it('that is the third kills even a worker that blocks its event loop', async () => {
-    const cluster = await ClusterProcess.start({ env: behaviour('crashes#faults') });
-    const blocked = request(cluster.url, '/faults/block');
-    await cluster.until('a blocked worker', () => /^blocking \d+$/m.test(cluster.output));
+    const cluster = await ClusterProcess.start({ env: behaviour('crashes#hangs') });
+    const blocked = request(cluster.url, '/hang/wait');
+    await cluster.until('a blocked worker', () => /^hanging wait \d+$/m.test(cluster.output));
 
     cluster.kill('SIGINT');
     await cluster.event('stopping', (line) => line['force'] === 'drain');
@@ -191,7 +191,7 @@ describe('a drain', () => {
     const drainTimeoutMs = 1_000;
     const cluster = await ClusterProcess.start({
       options: { shutdown: { drainTimeoutMs } },
-      env: behaviour('streams#gateway'),
+      env: behaviour('streams#everything'),
     });
     await Promise.all(Array.from({ length: 20 }, () => openDeafWebSocket(cluster.url)));
 
@@ -216,7 +216,7 @@ describe('workers whose primary is killed', () => {
   it('are gone within 3 s in a drain, however long it had been given, and with WebSockets that do not listen', async () => {
     const cluster = await ClusterProcess.start({
       options: { shutdown: { drainTimeoutMs: NEVER_MS } },
-      env: behaviour('streams#gateway'),
+      env: behaviour('streams#everything'),
     });
     const deaf = await openDeafWebSocket(cluster.url);
     cluster.kill('SIGTERM');

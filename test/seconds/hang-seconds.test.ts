@@ -52,7 +52,7 @@ describe('a worker that only seems to hang', () => {
   it('is not killed for a block, or a pause of the garbage collector, below hangTimeoutMs', async () => {
     const cluster = await ClusterProcess.start({
       options: { hangTimeoutMs: 3_000 },
-      env: behaviour('hang-routes'),
+      env: behaviour('crashes#hangs'),
     });
     const pids = cluster.workerPids as [number, number];
     const [blocked, collecting] = [
@@ -73,7 +73,7 @@ describe('a worker that only seems to hang', () => {
   it('is left alone while an inspector is open by NODE_OPTIONS', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, hangTimeoutMs: HANG_TIMEOUT_MS },
-      env: { ...behaviour('hang-routes'), NODE_OPTIONS: '--inspect=127.0.0.1:0' },
+      env: { ...behaviour('crashes#hangs'), NODE_OPTIONS: '--inspect=127.0.0.1:0' },
     });
     const pids = cluster.workerPids;
 
@@ -89,7 +89,7 @@ describe('a worker that only seems to hang', () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, hangTimeoutMs: HANG_TIMEOUT_MS },
       // node:cluster gives its first worker the next port.
-      env: { ...behaviour('hang-routes'), NODE_OPTIONS: `--inspect-port=127.0.0.1:${port}` },
+      env: { ...behaviour('crashes#hangs'), NODE_OPTIONS: `--inspect-port=127.0.0.1:${port}` },
     });
     const pids = cluster.workerPids as [number];
     process.kill(pids[0], 'SIGUSR1');

@@ -1,10 +1,8 @@
+import { once } from 'node:events';
 import net from 'node:net';
 
 /** Where to connect: what `net.connect()` takes. */
 export type Target = { readonly host: string; readonly port: number } | { readonly path: string };
-
-/** How often each outcome came: a status line with `closing` where it said so, or an error's code. */
-export type Outcomes = Readonly<Record<string, number>>;
 
 /** The outcome of a client that was served by a process that is about to end. */
 export const SERVED = '200, closing';
@@ -34,21 +32,16 @@ export class Burst {
     const clients = targets.flatMap((target) =>
       Array.from({ length: each }, () => net.connect({ ...target, allowHalfOpen: false })),
     );
-    this.connected = Promise.all(clients.map(settled));
+    this.connected = Promise.allSettled(clients.map((socket) => once(socket, 'connect')));
     this.#ended = Promise.all(clients.map((socket) => outcomeOf(socket, requestOf(path, closing))));
   }
 
-  async outcomes(): Promise<Outcomes> {
+  /** How often each outcome came: a status line with `closing` where it said so, or an error's code. */
+  async outcomes(): Promise<Record<string, number>> {
     const counts: Record<string, number> = {};
     for (const outcome of await this.#ended) counts[outcome] = (counts[outcome] ?? 0) + 1;
     return counts;
   }
-}
-
-function settled(socket: net.Socket): Promise<void> {
-  return new Promise((resolve) => {
-    for (const event of ['connect', 'error']) socket.once(event, () => resolve());
-  });
 }
 
 function requestOf(path: string, closing: boolean): string {

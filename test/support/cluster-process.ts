@@ -17,10 +17,6 @@ export const PROGRAMS = {
   nest11: join(root, 'test/fixtures/nest-11/app.mjs'),
   /** An app without Nest, whose workers are ready within a moment. */
   bare: join(root, 'test/fixtures/bare.mjs'),
-  /** An app without an HTTP server; see the file. */
-  noHttp: join(root, 'test/fixtures/no-http.mjs'),
-  /** The same on Nest 11. */
-  noHttp11: join(root, 'test/fixtures/nest-11/no-http.mjs'),
   /** The sample app with the bundles of the fixtures: it starts with less than half of the CPU time. */
   sample: join(root, 'test/fixtures/sample-app/dist/main.js'),
   /** The sample app with the packages that are installed. */

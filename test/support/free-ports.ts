@@ -17,15 +17,10 @@ export async function freePorts(count: number): Promise<number> {
 }
 
 async function allFree(first: number, count: number): Promise<boolean> {
-  const servers: net.Server[] = [];
-  try {
-    for (let port = first; port < first + count; port++) servers.push(await holdPort(port));
-    return true;
-  } catch {
-    return false;
-  } finally {
-    for (const server of servers) server.close();
-  }
+  const ports = Array.from({ length: count }, (_, i) => first + i);
+  const held = await Promise.allSettled(ports.map(holdPort));
+  for (const each of held) if (each.status === 'fulfilled') each.value.close();
+  return held.every(({ status }) => status === 'fulfilled');
 }
 
 /** Listens on a port of 127.0.0.1; rejects where somebody has it. */

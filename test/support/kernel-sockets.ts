@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 const LISTEN = '0A';
 
 /** A TCP socket over IPv4, as the kernel lists it. */
-interface KernelSocket {
+export interface KernelSocket {
   readonly localPort: number;
   readonly remotePort: number;
   readonly listens: boolean;
@@ -14,14 +14,10 @@ interface KernelSocket {
   readonly inode: number;
 }
 
-/** A socket that listens. The same one in several processes has the same inode in each. */
-export type Listener = Pick<KernelSocket, 'localPort' | 'queued' | 'inode'>;
-
-/** The sockets that listen and that a process has open. */
-export function listenersOf(pid: number): Listener[] {
+/** The sockets that listen and that a process has open. One has the same inode in several processes. */
+export function listenersOf(pid: number): KernelSocket[] {
   return socketsOf(pid)
     .filter(({ listens }) => listens)
-    .map(({ localPort, queued, inode }) => ({ localPort, queued, inode }))
     .toSorted((a, b) => a.localPort - b.localPort || a.inode - b.inode);
 }
 

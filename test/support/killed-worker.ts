@@ -16,11 +16,6 @@ export function isFrozen(pid: number): boolean {
   );
 }
 
-/** How many connections wait in the accept queues of the sockets that a process listens on. */
-export function queuedAt(pid: number): number {
-  return listenersOf(pid).reduce((sum, { queued }) => sum + queued, 0);
-}
-
 /** So many that some of them come to each of three sockets, whatever the hash of their ports. */
 const ENOUGH = 24;
 
@@ -32,16 +27,10 @@ const ENOUGH = 24;
  */
 export async function queueAt(pid: number, url: string): Promise<Promise<Answer>[]> {
   const asked = Array.from({ length: ENOUGH }, () => request(url, '/whoami'));
-  await eventually('connections that it does not accept', () => queuedAt(pid) > 0);
+  await eventually('connections that it does not accept', () =>
+    listenersOf(pid).some(({ queued }) => queued > 0),
+  );
   return asked;
-}
-
-/** The connections that a killed worker leaves behind. */
-export interface Estate {
-  /** Ports of the clients whose connections it had accepted. */
-  readonly accepted: ReadonlySet<number>;
-  /** Requests sent while the worker was stopped. Some of them came to its own socket. */
-  readonly queued: readonly Promise<Answer>[];
 }
 
 /**
@@ -50,12 +39,10 @@ export interface Estate {
  *
  * @param ports of the server.
  * @param own where it is reached by a socket of its own.
+ * @returns ports of the clients whose connections it had `accepted`, and the requests that were sent
+ * while it was stopped: some of them are `queued` at its own socket.
  */
-export async function killInTheMiddle(
-  pid: number,
-  ports: readonly number[],
-  own?: string,
-): Promise<Estate> {
+export async function killInTheMiddle(pid: number, ports: readonly number[], own?: string) {
   // It runs while this waits: a worker that only ran between looks would miss its heartbeats.
   const accepted = await eventually(
     'a connection that it has accepted',

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { NODE } from './cluster-process.js';
-import { type CommandResult, runCommand } from './run-command.js';
+import { runCommand } from './run-command.js';
 import { SYSTEM_ENVIRONMENT } from './system-packages.js';
 
 const root = join(import.meta.dirname, '../..');
@@ -29,23 +29,10 @@ export class NetworkNamespace {
     return ['ip', 'netns', 'exec', this.name];
   }
 
-  /** Runs a program in here to its end. */
-  run(command: string, args: readonly string[] = [], input = ''): Promise<CommandResult> {
-    const [ip, ...within] = this.within;
-    return runCommand(ip!, [...within, command, ...args], {
-      cwd: root,
-      env: SYSTEM_ENVIRONMENT,
-      input,
-    });
-  }
-
   /** The output of a program that runs in this namespace. Throws if the program fails. */
-  async output(command: string, args: readonly string[] = [], input = ''): Promise<string> {
-    const { code, stdout, stderr } = await this.run(command, args, input);
-    if (code !== 0) {
-      throw new Error(`${command} ${args.join(' ')} ended with ${code}\n${stderr}${input}`);
-    }
-    return stdout;
+  output(command: string, args: readonly string[] = [], input = ''): Promise<string> {
+    const [ip, ...within] = this.within;
+    return succeed(ip!, [...within, command, ...args], input);
   }
 
   /** Links this namespace (`address`) and another (`theirs`). Both addresses have prefix lengths. */
@@ -71,12 +58,14 @@ export class NetworkNamespace {
   }
 
   /** Configures it. */
-  private ip(...args: string[]): Promise<void> {
+  private ip(...args: string[]): Promise<string> {
     return succeed('ip', ['-netns', this.name, ...args]);
   }
 }
 
-async function succeed(command: string, args: readonly string[]): Promise<void> {
-  const { code, stderr } = await runCommand(command, args, { cwd: root, env: SYSTEM_ENVIRONMENT });
-  if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}\n${stderr}`);
+async function succeed(command: string, args: readonly string[], input = ''): Promise<string> {
+  const options = { cwd: root, env: SYSTEM_ENVIRONMENT, input };
+  const { code, stdout, stderr } = await runCommand(command, args, options);
+  if (code === 0) return stdout;
+  throw new Error(`${command} ${args.join(' ')} ended with ${code}\n${stderr}${input}`);
 }

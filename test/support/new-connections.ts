@@ -1,23 +1,17 @@
 import { Clients } from './clients.js';
-import { request } from './http-client.js';
+import { type Answer, request } from './http-client.js';
 
 /** A slow path, so that a worker that dies has accepted requests that it has not answered. */
 const SLOW_PATH = '/wait/20';
 
 const PAUSE_MS = 10;
 
-/** A request that was not answered with 200. */
-export interface LostRequest {
-  /** Port of the client; `undefined` where it was never connected. */
-  readonly clientPort: number | undefined;
-  readonly outcome: string;
-}
-
 /** Clients that open a new connection for each request. Every second one asks for what takes 20 ms. */
 export class NewConnections extends Clients {
   /** Answers of `/whoami` by pid. */
   readonly answeredBy = new Map<number, number>();
-  #lost: LostRequest[] = [];
+  /** Requests that were not answered with 200. */
+  readonly lost: Pick<Answer, 'clientPort' | 'outcome'>[] = [];
 
   /** @param urls each has `clients` clients. */
   constructor(urls: readonly string[], clients = 6) {
@@ -28,17 +22,10 @@ export class NewConnections extends Clients {
     );
   }
 
-  /** Requests that were lost since the last call of this method. */
-  takeLost(): LostRequest[] {
-    const lost = this.#lost;
-    this.#lost = [];
-    return lost;
-  }
-
   async #ask(url: string, path: string): Promise<boolean> {
     const { outcome, clientPort, body } = await request(url, path);
     if (outcome !== 'ok') {
-      this.#lost.push({ clientPort, outcome });
+      this.lost.push({ clientPort, outcome });
       return false;
     }
     if (path !== SLOW_PATH) {

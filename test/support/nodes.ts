@@ -5,19 +5,15 @@ import { leaveOut } from './system-packages.js';
 /** The lines of Node that the package supports. */
 const MAJORS = [20, 22, 24, 26] as const;
 
-/** A Node that is installed here. */
-export interface InstalledNode {
-  readonly major: number;
-  /** Its program. */
-  readonly path: string;
-}
-
 /**
  * `describe()` for each line of Node: the one that runs vitest, and those of which `TEST_NODES`
  * lists the programs, as PATH lists directories. One test stands for all of a Node that is
  * missing: it is skipped and says why, but in CI it fails.
  */
-export function describeOnEachNode(name: string, define: (node: InstalledNode) => void): void {
+export function describeOnEachNode(
+  name: string,
+  define: (node: { readonly major: number; readonly path: string }) => void,
+): void {
   const installed = installedNodes();
   for (const major of MAJORS) {
     describe(`${name} on Node ${major}`, () => {

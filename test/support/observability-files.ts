@@ -13,12 +13,6 @@ interface AlertRule {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** A query of the dashboard, with a value for each variable. */
-interface DashboardQuery {
-  readonly where: string;
-  readonly expr: string;
-}
-
 export function alertRules(): AlertRule[] {
   return rulesOf<AlertRule>('alerts.rules.yml');
 }
@@ -33,7 +27,6 @@ export function observabilityFile(name: string): string {
 
 /** The part of dashboard.json that is looked at. */
 export interface DashboardJson {
-  readonly schemaVersion: number;
   readonly panels: readonly {
     readonly id: number;
     readonly type: string;
@@ -58,13 +51,9 @@ export function dashboardFile(): DashboardJson {
   return JSON.parse(observabilityFile('dashboard.json')) as DashboardJson;
 }
 
-/** Every PromQL there is in the dashboard: of panels, marks and variables. */
-export function dashboardQueries({
-  panels,
-  annotations,
-  templating,
-}: DashboardJson): DashboardQuery[] {
-  const queries: DashboardQuery[] = [
+/** Every PromQL there is in the dashboard, of panels, marks and variables, with a value for each variable. */
+export function dashboardQueries({ panels, annotations, templating }: DashboardJson) {
+  const queries = [
     ...panels.flatMap(({ title, targets = [] }) =>
       targets.map(({ expr }) => ({ where: title, expr })),
     ),

@@ -1,13 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
 import type { ClusterModuleOptions } from 'nestjs-cluster';
 import type { ClusterProcess } from './cluster-process.js';
 import type { HealthBody, IndicatorReport } from './health.js';
 import { getJson } from './http-client.js';
 import type { MetricsPage } from './metrics-page.js';
 import { scrape } from './scrape.js';
+import { temporaryDirectory } from './temporary-directory.js';
 
 const TASKS = 'nestjs_cluster_offload_tasks_total';
 
@@ -20,13 +19,11 @@ export function offloadOptions(
 
 /** Holds tasks and requests of the fixtures until they are let go, by name. */
 export class Gates {
-  readonly #directory = mkdtempSync(join(tmpdir(), 'nestjs-cluster-gates-'));
+  readonly #directory: string;
 
-  /** Gone when the test that calls it is finished. */
-  static forTest(): Gates {
-    const gates = new Gates();
-    onTestFinished(() => gates.remove());
-    return gates;
+  /** @param atEnd gets what removes them. Default: it is called when the test is finished. */
+  constructor(atEnd?: (remove: () => void) => unknown) {
+    this.#directory = temporaryDirectory(atEnd);
   }
 
   get env(): { readonly TEST_GATES: string } {
@@ -36,24 +33,15 @@ export class Gates {
   open(...names: string[]): void {
     for (const name of names) writeFileSync(join(this.#directory, name), '');
   }
-
-  remove(): void {
-    rmSync(this.#directory, { recursive: true, force: true });
-  }
 }
 
 /** Resolves once the program has written the line. */
-export async function wrote(cluster: ClusterProcess, line: string): Promise<void> {
-  await cluster.until(`line '${line}'`, () => writtenTimes(cluster, line) > 0);
+export function wrote(cluster: ClusterProcess, line: string): Promise<void> {
+  return cluster.until(`line '${line}'`, () => writtenTimes(cluster, line) > 0);
 }
 
 export function writtenTimes(cluster: ClusterProcess, line: string): number {
   return cluster.output.split('\n').filter((each) => each === line).length;
-}
-
-/** Waits for output that is not an event of the cluster: a log line of Nest or of the app. */
-export async function logged(cluster: ClusterProcess, pattern: RegExp): Promise<void> {
-  await cluster.until(String(pattern), () => pattern.test(cluster.output));
 }
 
 /** How a cluster's tasks ended so far. */

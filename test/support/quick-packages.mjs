@@ -103,7 +103,7 @@ export async function prepareFixtures() {
     rmSync(join(nest11, 'node_modules', own.name), { recursive: true, force: true });
     copyBuiltPackage(own, join(nest11, 'node_modules'));
   }
-  for (const program of ['app.mjs', 'no-http.mjs', 'declare.mjs', 'behaviours/socket-io.mjs']) {
+  for (const program of ['app.mjs', 'declare.mjs', 'behaviours/socket-io.mjs']) {
     cpSync(join(fixtures, program), join(nest11, basename(program)));
   }
   for (const part of ['dist', 'public', 'package.json']) {
@@ -130,8 +130,19 @@ async function installQuickPackages() {
   );
   const stampFile = join(QUICK_PACKAGES, '.stamp');
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return;
-  await bundleEsModules();
-  for (const [name, entries] of Object.entries(COMMON_JS)) await bundleCommonJs(name, entries);
+  const names = Object.keys(ES_MODULES);
+  const isBundled = (id) => names.some((name) => id === name || id.startsWith(`${name}/`));
+  await bundle(ES_MODULES, {
+    external: (id) =>
+      /^(rxjs|prom-client|reflect-metadata)(\/|$)/.test(id) ||
+      (id.startsWith('@nestjs/') && !isBundled(id)),
+    chunkFileNames: '@nestjs/.chunks/[name].cjs',
+    // Else a chunk that uses it runs before the entry that imports it.
+    banner: `require('reflect-metadata');`,
+  });
+  for (const [name, entries] of Object.entries(COMMON_JS)) {
+    await bundle({ [name]: entries }, { chunkFileNames: `${name}/[name].cjs` });
+  }
   for (const name of COPIES) {
     cpSync(join(installed, name), join(building, name), { recursive: true });
   }
@@ -148,11 +159,10 @@ async function installQuickPackages() {
   }
 }
 
-async function bundleEsModules() {
-  const names = Object.keys(ES_MODULES);
-  const isBundled = (id) => names.some((name) => id === name || id.startsWith(`${name}/`));
+/** Bundles packages, together. */
+async function bundle(packages, { external = [], ...output }) {
   const input = Object.fromEntries(
-    Object.entries(ES_MODULES).flatMap(([name, entries]) =>
+    Object.entries(packages).flatMap(([name, entries]) =>
       Object.entries(entries).map(([entry, file]) => [
         `${name}/${entry}`,
         join(installed, name, file),
@@ -165,38 +175,18 @@ async function bundleEsModules() {
     platform: 'node',
     treeshake: false,
     logLevel: 'silent',
-    external: (id) =>
-      /^(rxjs|prom-client|reflect-metadata)(\/|$)/.test(id) ||
-      (id.startsWith('@nestjs/') && !isBundled(id)),
+    external,
   });
   await build.write({
     dir: building,
     format: 'cjs',
     entryFileNames: '[name].cjs',
-    chunkFileNames: '@nestjs/.chunks/[name].cjs',
-    // Else a chunk that uses it runs before the entry that imports it.
-    banner: `require('reflect-metadata');`,
     // Nest tells providers by the names of their classes.
     keepNames: true,
+    ...output,
   });
   await build.close();
-  for (const [name, entries] of Object.entries(ES_MODULES)) await describePackage(name, entries);
-}
-
-async function bundleCommonJs(name, entries) {
-  const input = Object.fromEntries(
-    Object.entries(entries).map(([entry, file]) => [entry, join(installed, name, file)]),
-  );
-  const build = await rolldown({ input, platform: 'node', treeshake: false, logLevel: 'silent' });
-  await build.write({
-    dir: join(building, name),
-    format: 'cjs',
-    entryFileNames: '[name].cjs',
-    chunkFileNames: '[name].cjs',
-    keepNames: true,
-  });
-  await build.close();
-  await describePackage(name, entries);
+  for (const [name, entries] of Object.entries(packages)) await describePackage(name, entries);
 }
 
 /** The package.json of a bundled package, and its entries for `import`. */

@@ -1,5 +1,4 @@
 import net from 'node:net';
-import { PATIENCE_MS } from './patience.js';
 import { Waiters } from './waiters.js';
 
 /** How a connection ended, as its client sees it: by FIN, or by what error. */
@@ -55,21 +54,19 @@ export class RawClient {
   }
 
   /** Resolves once what was received matches. */
-  until(pattern: RegExp, timeoutMs = PATIENCE_MS): Promise<void> {
+  until(pattern: RegExp): Promise<void> {
     return this.#waiters.until({
       holds: () => pattern.test(this.text),
       lost: () => this.#ending && `${this.#ending} before ${pattern}: ${this.text}`,
-      late: () => `no ${pattern} in ${timeoutMs} ms: ${this.text}`,
-      timeoutMs,
+      late: () => `no ${pattern}: ${this.text}`,
     });
   }
 
   /** Resolves with how it ended, or fails. */
-  async end(timeoutMs = PATIENCE_MS): Promise<Ending> {
+  async end(): Promise<Ending> {
     await this.#waiters.until({
       holds: () => this.#ending !== undefined,
-      late: () => `still open after ${timeoutMs} ms: ${this.text.slice(-2_000)}`,
-      timeoutMs,
+      late: () => `still open: ${this.text.slice(-2_000)}`,
     });
     return this.ended;
   }

@@ -1,75 +1,45 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { StrictConnection } from '../chaos/clients/strict-connection.mjs';
-
-interface StrictAnswer {
-  readonly status: number;
-  readonly body: string;
-  /** It says `Connection: close`. */
-  readonly last: boolean;
-}
+import { Clients } from './clients.js';
 
 /** Before a client that was failed connects again: else it would do nothing else. */
 const AFTER_FAULT_MS = 50;
 
-/** `get`: GET /whoami. `pipelining`: three of them in one write, always. */
-export type StrictKind = 'get' | 'pipelining';
-
-export interface Fault {
-  readonly kind: StrictKind;
-  /** The worker of the connection, where it had told. */
-  readonly pid: number | undefined;
-  readonly what: string;
+interface Options {
+  readonly clients: number;
+  /** After each answer. */
+  readonly pauseMs: number;
+  /** How many requests a client sends in one write, always. Default 1. */
+  readonly pipelined?: number;
 }
 
-async function answersOf(connection: StrictConnection, count: number): Promise<StrictAnswer[]> {
-  const answers: StrictAnswer[] = [];
-  while (answers.length < count) answers.push(await connection.answer());
-  return answers;
-}
-
-/** Asks in one of the ways of {@link StrictKind}. */
-function ask(kind: StrictKind, connection: StrictConnection): Promise<StrictAnswer[]> {
-  const count = kind === 'get' ? 1 : 3;
-  connection.write('GET /whoami HTTP/1.1\r\nHost: test\r\n\r\n'.repeat(count));
-  return answersOf(connection, count);
+/** The connection of a client, and the worker that it is at. */
+interface Kept {
+  connection?: StrictConnection;
+  pid?: number;
 }
 
 /**
  * Clients that keep their connections, and take it for a fault if one of them ends in any other
  * way than that an answer says `Connection: close`, and a FIN follows. They never ask twice.
  */
-export class StrictClients {
-  /** Requests answered well. */
-  served = 0;
+export class StrictClients extends Clients {
+  /** Connections made so far. */
+  opened = 0;
   /** Connections that the server has asked to leave, and ended well. */
   moved = 0;
-  readonly faults: Fault[] = [];
-  readonly #clients: Promise<void>[];
-  #opened = 0;
-  #stopped = false;
-  /** The worker that each client is at. */
-  readonly #met = new Map<number, number>();
+  /** Each with the worker of the connection, where it had told. */
+  readonly faults: { readonly pid: number | undefined; readonly what: string }[] = [];
+  readonly #kept: readonly Kept[];
 
-  constructor(
-    /** Where to connect to, one after the other. */
-    private readonly bases: readonly string[],
-    {
-      kinds,
-      clients,
+  constructor(base: string, { clients, pauseMs, pipelined = 1 }: Options) {
+    const kept = Array.from({ length: clients }, (): Kept => ({}));
+    super(
+      kept.map((each) => () => this.#ask(Number(new URL(base).port), each, pipelined)),
       pauseMs,
-    }: {
-      /** Shared out among the clients. Default `get`. */
-      readonly kinds?: readonly StrictKind[];
-      readonly clients: number;
-      /** After each answer. */
-      readonly pauseMs: number;
-    },
-  ) {
-    const shared = kinds ?? ['get'];
-    this.#clients = Array.from({ length: clients }, (_, index) =>
-      this.#client(index, shared[index % shared.length]!, pauseMs),
     );
+    this.#kept = kept;
   }
 
   /** Stopped when the test that calls it ends, however it ends. */
@@ -79,58 +49,35 @@ export class StrictClients {
     return clients;
   }
 
-  /** Connections made so far. */
-  get opened(): number {
-    return this.#opened;
+  override async stop(): Promise<void> {
+    await super.stop();
+    for (const { connection } of this.#kept) connection?.close();
   }
 
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    await Promise.all(this.#clients);
-  }
-
-  async #client(id: number, kind: StrictKind, pauseMs: number): Promise<void> {
-    while (!this.#stopped) {
-      let connection: StrictConnection | undefined;
-      try {
-        connection = await StrictConnection.open(
-          Number(new URL(this.bases[this.#opened++ % this.bases.length]!).port),
-        );
-        await this.#converse(id, connection, kind, pauseMs);
-      } catch (error) {
-        connection?.destroy();
-        if (this.#stopped) return;
-        this.faults.push({ kind, pid: this.#met.get(id), what: (error as Error).message });
-        await delay(AFTER_FAULT_MS);
-      } finally {
-        this.#met.delete(id);
-      }
-    }
-  }
-
-  async #converse(
-    id: number,
-    connection: StrictConnection,
-    kind: StrictKind,
-    pauseMs: number,
-  ): Promise<void> {
-    let answers = await ask(kind, connection);
-    const { pid } = JSON.parse(answers[0]!.body) as { pid: number };
-    this.#met.set(id, pid);
-    for (;;) {
-      this.served += answers.length;
-      if (answers.slice(0, -1).some(({ last }) => last)) throw new Error('a close before the last');
-      if (answers.at(-1)!.last) {
+  /** Sends `GET /whoami` so many times at once, on the connection that a client keeps. */
+  async #ask(port: number, kept: Kept, times: number): Promise<boolean> {
+    try {
+      if (kept.connection === undefined) this.opened += 1;
+      const connection = (kept.connection ??= await StrictConnection.open(port));
+      connection.write('GET /whoami HTTP/1.1\r\nHost: test\r\n\r\n'.repeat(times));
+      for (let left = times; left > 0; left -= 1) {
+        const { body, last } = await connection.answer();
+        kept.pid = (JSON.parse(body) as { pid: number }).pid;
+        if (!last) continue;
+        if (left > 1) throw new Error('a close before the last');
         await connection.leave();
         this.moved += 1;
-        return;
+        delete kept.connection;
+        delete kept.pid;
       }
-      if (this.#stopped) {
-        connection.close();
-        return;
-      }
-      await delay(pauseMs);
-      answers = await ask(kind, connection);
+      return true;
+    } catch (error) {
+      kept.connection?.destroy();
+      this.faults.push({ pid: kept.pid, what: (error as Error).message });
+      delete kept.connection;
+      delete kept.pid;
+      await delay(AFTER_FAULT_MS);
+      return false;
     }
   }
 }

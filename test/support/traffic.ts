@@ -1,6 +1,6 @@
 import http from 'node:http';
 import { Clients } from './clients.js';
-import { request } from './http-client.js';
+import { type Answer, request } from './http-client.js';
 
 /** 16 KB of JSON. */
 const BODY = JSON.stringify({ text: 'x'.repeat(16 * 1024) });
@@ -11,16 +11,10 @@ const PAUSE_MS = 20;
 const KINDS = ['keep-alive GET', 'new connection', 'keep-alive POST', 'new POST'] as const;
 type Kind = (typeof KINDS)[number];
 
-/** A request that was not answered as it should have been. */
-export interface Loss {
-  readonly kind: Kind;
-  readonly outcome: string;
-  readonly status: number | undefined;
-}
-
 /** Clients on connections they keep, on a new one each time, and with bodies of 16 KB. */
 export class Traffic extends Clients {
-  readonly lost: Loss[] = [];
+  /** Requests that were not answered as they should have been. */
+  readonly lost: (Pick<Answer, 'outcome' | 'status'> & { readonly kind: Kind })[] = [];
   /** Generations that have answered, and the workers of each. */
   readonly seen = new Map<number, Set<number>>();
 
@@ -37,7 +31,7 @@ export class Traffic extends Clients {
   }
 
   /** @returns what was lost. */
-  override async stop(): Promise<readonly Loss[]> {
+  override async stop() {
     await super.stop();
     return this.lost;
   }

@@ -2,17 +2,12 @@ import { onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { RawClient } from './raw-client.js';
 
-/** How a WebSocket was closed, as its client sees it. */
-export interface Closing {
-  readonly code: number;
-  readonly reason: string;
-}
-
 /** A WebSocket that does what the protocol asks of it. */
 export class WebSocketClient {
   /** Texts received. */
   readonly received: string[] = [];
-  readonly closed: Promise<Closing>;
+  /** How it was closed, as its client sees it. */
+  readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
   readonly #socket: WebSocket;
 
   private constructor(socket: WebSocket) {

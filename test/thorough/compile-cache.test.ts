@@ -17,11 +17,11 @@ it('a second start compiles nothing, in workers and in threads', async (context)
     const cluster = await ClusterProcess.start({
       node,
       options: { workers: 1 },
-      env: { ...behaviour('compile-cache'), TMPDIR },
+      env: { ...behaviour('worker-lines'), TMPDIR },
     });
-    for (const place of ['worker', 'thread']) {
-      const { body } = await getJson(cluster.url, `/cache/${place}`);
-      expect(body.directory).toMatch(new RegExp(`^${cache}/v24`));
+    for (const path of ['/who', '/thread/who']) {
+      const { body } = await getJson(cluster.url, path);
+      expect(body.compileCache).toMatch(new RegExp(`^${cache}/v24`));
     }
     cluster.kill('SIGTERM');
     await cluster.exited();

@@ -67,7 +67,7 @@ describe('the drain of WebSockets', () => {
     async (adapter) => {
       const cluster = await ClusterProcess.start({
         options: { shutdown: { drainTimeoutMs: NEVER_MS } },
-        env: on(adapter, 'streams#gateway'),
+        env: on(adapter, 'streams#everything'),
       });
       const clients = await many(20, () => WebSocketClient.open(cluster.url));
       for (const client of clients) {
@@ -89,9 +89,9 @@ describe('the drain of WebSockets', () => {
   itOnce('tells one that the app talks to all the time, between two messages', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
-      env: on(OTHER_ADAPTER, 'drain-bare-ws'),
+      env: on(OTHER_ADAPTER, 'drain-ws'),
     });
-    const clients = await many(4, () => WebSocketClient.open(cluster.url));
+    const clients = await many(4, () => WebSocketClient.open(cluster.url, '/talking'));
     for (const client of clients) await client.next();
 
     cluster.kill('SIGTERM');
@@ -109,7 +109,7 @@ describe('the drain of WebSockets', () => {
   it('lets a handshake that the app still decides on end first', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
-      env: on(ONE_ADAPTER, 'drain-bare-ws'),
+      env: on(ONE_ADAPTER, 'drain-ws'),
     });
     const opening = WebSocketClient.open(cluster.url, '/deciding');
     await cluster.until('the app to decide', () => cluster.output.includes('deciding\n'));
@@ -129,7 +129,7 @@ describe('the drain of WebSockets', () => {
     async ({ how, adapter }) => {
       const cluster = await ClusterProcess.start({
         options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
-        env: { ...behaviour('drain-attached-ws'), TEST_ADAPTER: adapter, TEST_WS: how },
+        env: { ...behaviour('drain-ws'), TEST_ADAPTER: adapter, TEST_WS: how },
       });
       const clients = await many(4, () => WebSocketClient.open(cluster.url));
 
@@ -211,7 +211,7 @@ describe('the drain of slow clients', () => {
   it('answers an upload that ends within the deadline, and a head that does', async () => {
     const cluster = await ClusterProcess.start({
       options: { workers: 1, shutdown: { drainTimeoutMs: NEVER_MS } },
-      env: on(ONE_ADAPTER, 'streams#bodies'),
+      env: on(ONE_ADAPTER, 'streams#announced'),
     });
     const body = await RawClient.open(cluster.url);
     body.write(uploadHead + upload.slice(0, 100));

@@ -101,7 +101,7 @@ async function openSilentTls(url: string): Promise<{ ended: Promise<void> }> {
 
 describe('the drain of HTTPS', () => {
   it('lets requests finish, and closes what is idle or silent, even before its handshake', async () => {
-    const gates = Gates.forTest();
+    const gates = new Gates();
     const cluster = await start(ONE_HTTPS, { env: gates.env });
     const { url } = cluster;
     const parked = keepAliveTls();
@@ -142,7 +142,7 @@ describe('the drain of HTTP/2', () => {
     Http2Client.open(server === 'http2' ? url : secure(url));
 
   it('finishes streams in flight, says GOAWAY, and closes idle sessions', async () => {
-    const gates = Gates.forTest();
+    const gates = new Gates();
     const cluster = await start(ONE_HTTP2, { env: gates.env });
     const idle = await open(cluster, ONE_HTTP2);
     expect((await idle.get('/hello')).body).toBe('Hello World!');
@@ -181,10 +181,10 @@ describe('the drain of HTTP/2', () => {
   it('cuts streams at the deadline, so that it shows, and counts them', async () => {
     const cluster = await start(OTHER_HTTP2, {
       drainTimeoutMs: 1_000,
-      env: behaviour('streams#responses'),
+      env: behaviour('streams#measured'),
     });
     const busy = await open(cluster, OTHER_HTTP2);
-    const held = [busy.get('/stream'), busy.get('/stream'), busy.get('/wait/60000')];
+    const held = [busy.get('/endless/1'), busy.get('/endless/2'), busy.get('/wait/60000')];
     await waiting(cluster, 60_000);
     await eventually('two begun bodies', () => busy.text === 'begun\nbegun\n');
 
@@ -206,7 +206,7 @@ describe('the drain of HTTP/2', () => {
 
 describe('a client of HTTP/1.1 on a server of HTTP/2', () => {
   it('is drained as on any other: its request finishes, its idle connection is closed', async () => {
-    const gates = Gates.forTest();
+    const gates = new Gates();
     const cluster = await start('http2-tls', { env: gates.env });
     const parked = keepAliveTls();
     expect((await getSecurely(cluster.url, '/hello', parked)).body).toBe('Hello World!');

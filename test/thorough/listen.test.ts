@@ -74,7 +74,7 @@ describe.each([
 
 describe('standalone', () => {
   it('serves in one process, and answers what is in flight before it exits with 0', async () => {
-    const gates = Gates.forTest();
+    const gates = new Gates();
     const cluster = await ClusterProcess.start({
       options: { workers: 0 },
       env: { ...behaviour('streams#announced'), ...gates.env, TEST_ADAPTER: ONE_ADAPTER },

@@ -24,7 +24,7 @@ async function writingTo(
   const port = await freePorts(1);
   const cluster = new ClusterProcess({
     options: { workers: 1, ...options, port },
-    env: { ...behaviour('writes-lines'), ...env },
+    env: { ...behaviour('worker-lines#writes'), ...env },
     within: [...within, 'sh', '-c', 'exec "$@" >> "$0" 2>&1', target],
   });
   const url = `http://127.0.0.1:${port}`;

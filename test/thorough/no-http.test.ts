@@ -15,17 +15,19 @@ import { describeWith } from '../support/system-packages.js';
 
 afterEach(stopAll);
 
+const CONTEXT = { TEST_KIND: 'context' };
+
 /** No address: as a user starts such an app. */
-function start({ options, ...start }: StartOptions): Promise<ClusterProcess> {
+function start({ options, env, ...start }: StartOptions): Promise<ClusterProcess> {
   const noAddress = { port: undefined, host: undefined, ...options };
-  return ClusterProcess.start({ program: 'noHttp', ...start, options: noAddress });
+  return ClusterProcess.start({ ...start, options: noAddress, env: { ...CONTEXT, ...env } });
 }
 
 const reloaded = (cluster: ClusterProcess) =>
   cluster.event('reload-ended', ({ outcome }) => outcome === 'completed');
 
 describe('an app without an HTTP server', () => {
-  it.each(['noHttp', 'noHttp11'] as const)(
+  it.each(['app', 'nest11'] as const)(
     'is seen at the admin listener and replaced like any other, and no address is bound for it (%s)',
     async (program) => {
       const cluster = await start({
@@ -64,7 +66,7 @@ describe('an app without an HTTP server', () => {
   );
 
   it('may be given an address, and is told once that nothing listens there', async () => {
-    const cluster = await ClusterProcess.start({ program: 'noHttp', env: behaviour('context') });
+    const cluster = await ClusterProcess.start({ env: { ...CONTEXT, ...behaviour('context') } });
     const warnings = cluster.all('warning').map(({ message }) => message);
     expect(warnings).toEqual([
       expect.stringContaining('remove the options "port", "host" and "path"'),
@@ -73,7 +75,7 @@ describe('an app without an HTTP server', () => {
 });
 
 describe('a microservice', () => {
-  it.each(['noHttp', 'noHttp11'] as const)(
+  it.each(['app', 'nest11'] as const)(
     'also one that has called listen() itself, answers what it has begun, and then runs its hooks (%s)',
     async (program) => {
       const port = await freePorts(1);
@@ -84,7 +86,7 @@ describe('a microservice', () => {
           ...behaviour('rpc'),
           TEST_KIND: 'microservice',
           TEST_RPC: JSON.stringify({ transport: 0, options: { host: '127.0.0.1', port } }),
-          TEST_LISTENS: program === 'noHttp' ? '1' : '',
+          TEST_LISTENS: program === 'app' ? '1' : '',
         },
       });
       expect(cluster.all('listening')[0]).toMatchObject({ url: null });
@@ -104,8 +106,8 @@ describe('a microservice', () => {
 
 describeWith(['redis-server'], 'a consumer of a queue', () => {
   it.each([
-    { program: 'noHttp', queue: 'nest', workers: 1 },
-    { program: 'noHttp11', queue: 'plain', workers: 0 },
+    { program: 'app', queue: 'nest', workers: 1 },
+    { program: 'nest11', queue: 'plain', workers: 0 },
   ] as const)(
     'finishes its jobs before its modules are destroyed ($program, workers: $workers)',
     async ({ program, queue, workers }) => {

@@ -7,7 +7,6 @@ import { eventually } from '../support/eventually.js';
 import { getJson, request } from '../support/http-client.js';
 import {
   Gates,
-  logged,
   offloadOptions,
   offloadReport,
   TaskCounts,
@@ -17,8 +16,7 @@ import {
 import { describeOnce } from '../support/once.js';
 import { RawClient } from '../support/raw-client.js';
 
-const gates = new Gates();
-afterAll(() => gates.remove());
+const gates = new Gates(afterAll);
 
 /** One worker with calls that fail. */
 function start(
@@ -77,7 +75,8 @@ describe('a thread that is lost', () => {
     const { status, body } = await getJson(cluster.url, '/faults/out-of-memory');
 
     expect([status, body.message]).toEqual([500, 'the thread running Faults.outOfMemory died']);
-    await logged(cluster, /the thread running Faults\.outOfMemory died: .*memory limit/);
+    const died = /the thread running Faults\.outOfMemory died: .*memory limit/;
+    await cluster.until(String(died), () => died.test(cluster.output));
     const next = await threadOf(cluster);
     gates.open(name);
     expect((await other).status).toBe(200);

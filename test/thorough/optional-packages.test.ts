@@ -7,7 +7,7 @@ import { request } from '../support/http-client.js';
 
 afterEach(stopAll);
 
-const PRELOAD = join(import.meta.dirname, '../fixtures/preload/without-packages.mjs');
+const PRELOAD = join(import.meta.dirname, '../fixtures/preload/packages.mjs');
 const CLIENTS = ['@prometheus-io/client', 'prom-client'];
 const PACKAGES = ['@nestjs/terminus', ...CLIENTS];
 

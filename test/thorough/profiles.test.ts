@@ -47,7 +47,7 @@ async function start(workers: number, hangTimeoutMs: number | false = false) {
   const temporary = temporaryDirectory();
   const cluster = await ClusterProcess.start({
     options: { workers, hangTimeoutMs, control: { path: socket } },
-    env: { ...behaviour('hang-routes'), TMPDIR: temporary },
+    env: { ...behaviour('crashes#hangs'), TMPDIR: temporary },
   });
   const slotOf = (pid: number) =>
     cluster.all('worker-ready').find((line) => line.pid === pid)!.worker!;

@@ -23,10 +23,7 @@ async function countInBoth(url: string): Promise<number> {
   return asked;
 }
 
-const preload = (name: string) => {
-  const path = join(import.meta.dirname, '../fixtures/preload', name);
-  return ['--import', pathToFileURL(path).href];
-};
+const PRELOAD = join(import.meta.dirname, '../fixtures/preload/packages.mjs');
 
 describe.each([
   { installed: [NEW_CLIENT], without: OLD_CLIENT },
@@ -36,10 +33,11 @@ describe.each([
     const cluster = await ClusterProcess.start({
       node: nodeFor(22, context),
       options: { workers: 2, admin: { port: 0 } },
-      execArgv: [...preload('with-prometheus-client.mjs'), ...preload('without-packages.mjs')],
+      execArgv: ['--import', pathToFileURL(PRELOAD).href],
       env: {
-        ...behaviour('prometheus-clients'),
+        ...behaviour('metrics#ofEachClient'),
         TEST_CLIENTS: installed.join(','),
+        WITH_PROMETHEUS_CLIENT: 'yes',
         WITHOUT: without,
       },
     });

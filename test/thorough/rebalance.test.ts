@@ -13,16 +13,6 @@ const CLIENTS = 30;
 /** Together they keep one worker busy, and leave the machine to others. */
 const KEPT = { clients: CLIENTS, pauseMs: 40 };
 
-/** All clients have been served on the connections they keep. */
-async function allServed(clients: StrictClients, count: number): Promise<void> {
-  const goal = clients.served + count;
-  await eventually(
-    `${count} answers`,
-    () => ({ served: clients.served, faults: clients.faults }),
-    ({ served }) => served >= goal,
-  );
-}
-
 describe(`kept connections on ${ONE_ADAPTER}`, () => {
   let cluster: ClusterProcess;
   let clients: StrictClients;
@@ -34,9 +24,9 @@ describe(`kept connections on ${ONE_ADAPTER}`, () => {
       options: { workers: 1 },
       env: { ...behaviour('builds#works'), TEST_ADAPTER: ONE_ADAPTER },
     });
-    clients = new StrictClients([cluster.url], KEPT);
+    clients = new StrictClients(cluster.url, KEPT);
     metrics = new BalanceMetrics(cluster.url);
-    await allServed(clients, 2 * CLIENTS);
+    await clients.serves(2 * CLIENTS);
   });
 
   afterAll(async () => {
@@ -84,13 +74,13 @@ describeOnce('a cluster with rebalance: false', () => {
 
   it('moves no connection, however uneven it is', async () => {
     const cluster = await ClusterProcess.start({ options: { workers: 1, rebalance: false } });
-    const clients = StrictClients.forTest([cluster.url], { clients: 10, pauseMs: 50 });
-    await allServed(clients, 20);
+    const clients = StrictClients.forTest(cluster.url, { clients: 10, pauseMs: 50 });
+    await clients.serves(20);
     cluster.kill('SIGTTIN');
     await cluster.event('worker-ready', ({ worker }) => worker === 1);
 
     await delay(6_000); // others have been moved by then
-    await allServed(clients, 150);
+    await clients.serves(150);
 
     expect(await new BalanceMetrics(cluster.url).rebalanced()).toBe(0);
     expect([clients.moved, clients.opened, clients.faults]).toEqual([0, 10, []]);

@@ -52,6 +52,7 @@ it('answers commands, begins the hub, and begins threads after its first release
       PWD: current,
       XDG_RUNTIME_DIR: root,
       BEHAVE: join(current, 'locks.mjs'),
+      TEST_IMPORT: 'lock',
     },
   });
   releases.pointTo('rel2');

@@ -7,7 +7,7 @@ import { eventually } from '../support/eventually.js';
 import { HeldBoots } from '../support/held-boots.js';
 import { request } from '../support/http-client.js';
 import { keepAliveAgent } from '../support/keep-alive-agent.js';
-import { type Listener, listenersOf } from '../support/kernel-sockets.js';
+import { type KernelSocket, listenersOf } from '../support/kernel-sockets.js';
 import { freeze, isFrozen, killInTheMiddle, outcomes, queueAt } from '../support/killed-worker.js';
 import { NewConnections } from '../support/new-connections.js';
 import { Gates } from '../support/offload.js';
@@ -16,7 +16,8 @@ import { ascending } from '../support/replacements.js';
 
 const balancing = 'reuse-port';
 
-const inodes = (listeners: readonly Listener[]): number[] => listeners.map(({ inode }) => inode);
+const inodes = (listeners: readonly KernelSocket[]): number[] =>
+  listeners.map(({ inode }) => inode);
 
 /** Resolves once every slot has its worker, and each listens on its own socket and no other. */
 async function settled(cluster: ClusterProcess, workers: number): Promise<void> {
@@ -102,7 +103,7 @@ if (HAS_REUSE_PORT) {
           const { accepted, queued } = await killInTheMiddle(pid, [port], cluster.url);
           expect(outcomes(await Promise.all(queued))).toEqual(['ok']);
           await load.turnOver();
-          const losses = load.takeLost();
+          const losses = load.lost.splice(0);
           expect(losses.filter(({ clientPort }) => !accepted.has(clientPort!))).toEqual([]);
           lost += losses.length;
         }
@@ -114,7 +115,7 @@ if (HAS_REUSE_PORT) {
         Array.from({ length: 4 }, () => 'killed'),
       );
       await allServe();
-      expect(load.takeLost()).toEqual([]);
+      expect(load.lost.splice(0)).toEqual([]);
     });
 
     it('loses nothing in reloads, and keeps its sockets', async () => {
@@ -124,7 +125,7 @@ if (HAS_REUSE_PORT) {
         await allServe();
       }
 
-      expect(load.takeLost()).toEqual([]);
+      expect(load.lost.splice(0)).toEqual([]);
       expect(
         cluster.workerPids.flatMap((pid) => inodes(listenersOf(pid))).toSorted(ascending),
       ).toEqual(sockets.toSorted(ascending));
@@ -148,13 +149,13 @@ if (HAS_REUSE_PORT) {
       // Two of three go to a socket that is not its own.
       await load.serves(200);
       expect([...load.answeredBy.keys()]).toEqual([survivor]);
-      expect(load.takeLost()).toEqual([]);
+      expect(load.lost.splice(0)).toEqual([]);
 
       expect(await control.scale(WORKERS)).toMatchObject({ desired: WORKERS, ready: WORKERS });
 
       await settled(cluster, WORKERS);
       await allServe();
-      expect(load.takeLost()).toEqual([]);
+      expect(load.lost.splice(0)).toEqual([]);
       expect(inodes(listenersOf(cluster.pid).filter((each) => each.localPort === port))).toEqual(
         sockets,
       );
@@ -182,7 +183,7 @@ if (HAS_REUSE_PORT) {
       expect(cluster.workerPids).toEqual(pids);
       // The connections that the worker had accepted have waited for it.
       await load.turnOver();
-      expect(load.takeLost()).toEqual([]);
+      expect(load.lost.splice(0)).toEqual([]);
     });
 
     it('refuses a second cluster on its port, which SO_REUSEPORT alone would let in', async () => {
@@ -195,7 +196,7 @@ if (HAS_REUSE_PORT) {
       expect(failed!.message).toContain('EADDRINUSE');
       expect(failed!.message).toContain(`127.0.0.1:${port}`);
       await load.serves(50);
-      expect(load.takeLost()).toEqual([]);
+      expect(load.lost.splice(0)).toEqual([]);
     });
   });
 
@@ -220,7 +221,7 @@ if (HAS_REUSE_PORT) {
     }
 
     it('are closed in a drain as well: it answers what it has begun and refuses the rest', async () => {
-      const gates = Gates.forTest();
+      const gates = new Gates();
       const cluster = await bereaved(gates);
       const [pid] = cluster.workerPids as [number];
       let answered = false;

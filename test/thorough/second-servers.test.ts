@@ -14,7 +14,7 @@ afterEach(stopAll);
 const EXITED_WELL = { code: 0, signal: null };
 
 async function start() {
-  const gates = Gates.forTest();
+  const gates = new Gates();
   gates.open('now');
   const first = await freePorts(2);
   const ports = [first, first + 1];

@@ -13,7 +13,7 @@ afterEach(stopAll);
 
 /** Two workers; the first has a request in flight that waits for `release()`. */
 async function startWithHeldRequest() {
-  const gates = Gates.forTest();
+  const gates = new Gates();
   const cluster = await ClusterProcess.start({
     env: { ...behaviour('crashes#faults'), ...gates.env },
   });

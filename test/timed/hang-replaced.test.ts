@@ -13,7 +13,7 @@ describe('a worker that hangs', () => {
   it('in an endless loop is replaced within 4.5 s, and the log names route and function', async () => {
     const cluster = await ClusterProcess.start({
       options: { hangTimeoutMs: 3_000 },
-      env: behaviour('hang-routes'),
+      env: behaviour('crashes#hangs'),
     });
     const client = await RawClient.open(cluster.url);
     const startedAt = Date.now();
@@ -32,7 +32,7 @@ describe('a worker that hangs', () => {
     expect(died['detail']).toContain('3000 ms (hangTimeoutMs)');
     expect(died.message).toContain('in flight: GET /hang/loop for ');
     expect(died.message).toContain('blocked loopForEver (');
-    expect(died.message).toContain('hang-routes.mjs:');
+    expect(died.message).toContain('crashes.mjs:');
     // A query may hold secrets.
     expect(JSON.stringify(died)).not.toContain('secret');
     const { forMs, requests, frames } = died['blocked'] as Block;
@@ -41,7 +41,7 @@ describe('a worker that hangs', () => {
       { method: 'GET', path: '/hang/loop', forMs: expect.any(Number) as number },
     ]);
     expect(requests[0]!.forMs).toBeGreaterThan(2_500);
-    expect(frames[0]).toMatch(/^loopForEver \(.*hang-routes\.mjs:\d+:\d+\)$/);
+    expect(frames[0]).toMatch(/^loopForEver \(.*crashes\.mjs:\d+:\d+\)$/);
     expect(cluster.all('worker-died')).toHaveLength(1);
 
     const { workers } = await clusterReport(cluster.url);

@@ -9,6 +9,9 @@ import { request } from '../../../../test/support/http-client.js';
 
 afterEach(stopAll);
 
+/** Every entry that rests on the hub. */
+const ENTRIES = 'cache,events,limit,lock,throttler';
+
 /** The numbers of threads and sockets of a process, as the kernel counts them. */
 function countOf(pid: number): { readonly threads: number; readonly sockets: number } {
   const threads = readdirSync(`/proc/${pid}/task`).length;
@@ -27,13 +30,13 @@ it('has no thread and no socket more where entries are imported, until one is us
     ClusterProcess.start({
       options: { workers: 1, control: false },
       env: {
-        ...behaviour('unused-entries'),
+        ...behaviour('locks'),
         TEST_IMPORT: imported,
         TMPDIR: directory,
       },
     });
   const directory = mkdtempSync(join(tmpdir(), 'hub-unused-'));
-  const [plain, cluster] = await Promise.all([start(directory, '0'), start(directory, '1')]);
+  const [plain, cluster] = await Promise.all([start(directory, ''), start(directory, ENTRIES)]);
   const counts = ({ pid, workerPids: [worker] }: ClusterProcess) => ({
     primary: countOf(pid),
     worker: countOf(worker!),
@@ -48,7 +51,7 @@ it('has no thread and no socket more where entries are imported, until one is us
   expect(readFileSync(`/proc/net/unix`, 'utf8')).not.toContain(`${directory}/`);
 
   const before = counts(cluster);
-  expect((await request(cluster.url, '/use')).body).toBe('used');
+  expect((await request(cluster.url, '/exclusive')).body).toBe('done');
   expect(counts(cluster).primary.threads).toBeGreaterThan(before.primary.threads);
   expect(counts(cluster).primary.sockets).toBeGreaterThan(before.primary.sockets);
   expect(counts(cluster).worker.sockets).toBeGreaterThan(before.worker.sockets);

@@ -150,7 +150,7 @@ describe('an app that does not start', () => {
     {
       what: 'has @CpuBound() methods that no thread can run',
       program: PROGRAMS.app,
-      env: { BEHAVE: pathOfBehaviour('offload-undeclared') },
+      env: { BEHAVE: pathOfBehaviour('offload-faults#undeclared') },
       says: ['@CpuBound() cannot work here: ', 'the import did not declare the class Hidden'],
     },
   ])('is reported with its last lines if it $what', async ({ program, env, says }) => {
