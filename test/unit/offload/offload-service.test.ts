@@ -55,12 +55,14 @@ type Explored = ReturnType<OffloadExplorer['explore']>;
 
 interface Setup extends Partial<Explored> {
   readonly options?: ClusterModuleOptions;
+  /** `CLUSTER_OFFLOAD`. Default `inline`. */
+  readonly mode?: string;
   /** The response that waits for the calls. */
   readonly waiting?: ServerResponse;
   readonly submit?: Submitter['submit'];
 }
 
-async function start({ options = {}, waiting, submit, ...about }: Setup = {}) {
+async function start({ options = {}, mode = 'inline', waiting, submit, ...about }: Setup = {}) {
   const instance = new Work();
   const found = definitionsOf(Work.prototype).map((definition) => ({
     name: definition.options.name ?? `Work.${definition.method}`,
@@ -70,12 +72,14 @@ async function start({ options = {}, waiting, submit, ...about }: Setup = {}) {
   }));
   const onDrainTasks = vi.fn<ClusterLink['onDrainTasks']>();
   const followScopes = vi.fn<ClusterLink['followScopes']>();
+  const provideThreads = vi.fn<ClusterLink['provideThreads']>(() => true);
   const link = {
     workers: 2,
     bootstrapped: false,
     identity: { slot: 1, pid: 1, generation: 0 },
     onDrainTasks,
     followScopes,
+    provideThreads,
     scope: { waiting },
     watchClient: (watched: ServerResponse, gone: () => void) => {
       if (watched === waiting) gone();
@@ -85,7 +89,7 @@ async function start({ options = {}, waiting, submit, ...about }: Setup = {}) {
   let situation: RemoteSituation | undefined;
   const remote = { start: async (given: RemoteSituation) => void (situation = given), submit };
   const offload = new Offload(
-    resolveModuleOptions(options, { CLUSTER_OFFLOAD: 'inline' }),
+    resolveModuleOptions(options, { CLUSTER_OFFLOAD: mode }),
     undefined,
     link,
     { explore: () => ({ found, refusals: [], ...about }) } as unknown as OffloadExplorer,
@@ -93,7 +97,7 @@ async function start({ options = {}, waiting, submit, ...about }: Setup = {}) {
   );
   await offload.start();
   const pending = () => onDrainTasks.mock.calls[0]![0](Infinity);
-  return { offload, instance, followScopes, pending, situation };
+  return { offload, instance, followScopes, provideThreads, pending, situation };
 }
 
 describe('the threads of a process', () => {
@@ -111,6 +115,13 @@ describe('the threads of a process', () => {
     expect(await threads()).toBe(threadsFor(availableCores(), 2, 1));
     expect(await threads({ offload: { threads: 3 } })).toBe(3);
   });
+});
+
+it('the threads are left to the process, which decides when they are verified', async () => {
+  const { offload, provideThreads } = await start({ mode: 'threads' });
+  expect(provideThreads).toHaveBeenCalledOnce();
+  expect(offload.snapshot().threads).toBe(0);
+  await offload.close();
 });
 
 it('an app that has nothing to offload is not watched, measured or counted', async () => {
