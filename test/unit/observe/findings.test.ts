@@ -23,17 +23,14 @@ describe('scheduled jobs', () => {
   }
 
   it.each([
-    ['a class', Reports],
-    ['a factory', { provide: 'REPORTS', useFactory: () => new Reports() }],
-  ])('are found in a provider that is %s', async (_, provider) => {
-    const app = await appOf({ imports: [ScheduleModule.forRoot()], providers: [provider] });
-
-    expect(found(app)).toEqual(['scheduled-jobs Reports.nightly() (AppModule)']);
-  });
-
-  it('are found beside a provider whose constructor is a bound function, as in nestjs-cls', async () => {
-    const proxy = { provide: 'PROXY', useValue: { constructor: Object.bind(null) } };
-    const app = await appOf({ imports: [ScheduleModule.forRoot()], providers: [proxy, Reports] });
+    ['in a class', [Reports]],
+    ['in what a factory makes', [{ provide: 'REPORTS', useFactory: () => new Reports() }]],
+    [
+      'beside a provider whose constructor is a bound function, as in nestjs-cls',
+      [{ provide: 'PROXY', useValue: { constructor: Object.bind(null) } }, Reports],
+    ],
+  ])('are found %s', async (_, providers) => {
+    const app = await appOf({ imports: [ScheduleModule.forRoot()], providers });
 
     expect(found(app)).toEqual(['scheduled-jobs Reports.nightly() (AppModule)']);
   });

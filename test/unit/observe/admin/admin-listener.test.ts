@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { ClusterAddressError } from '../../../../src/contract/errors/errors.js';
 import type { CollectedMetrics } from '../../../../src/contract/snapshot/types.js';
 import { openAdminListener } from '../../../../src/observe/admin/admin-listener.js';
@@ -7,8 +7,6 @@ import { held } from '../../../support/held.js';
 import { request } from '../../../support/http-client.js';
 import { RawClient } from '../../../support/raw-client.js';
 import { body, SNAPSHOT } from '../../support/fake-relay.js';
-
-afterEach(() => void vi.restoreAllMocks());
 
 const COLLECTED: CollectedMetrics = {
   snapshot: SNAPSHOT,

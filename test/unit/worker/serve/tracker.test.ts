@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import http2 from 'node:http2';
 import net, { type AddressInfo } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PATIENCE_MS } from '../../../support/patience.js';
 import { WorkerSockets } from '../../../../src/worker/listen/sockets.js';
 import { RequestTracker } from '../../../../src/worker/serve/tracker.js';
@@ -94,7 +94,6 @@ describe('an idle connection in a drain', () => {
 
   it('stays open for a second after its last answer, and keeps no other one open', async () => {
     vi.useFakeTimers({ toFake: ['performance'] });
-    onTestFinished(() => void vi.useRealTimers());
     tracker.observer = { finished: () => {}, aborted: () => {} };
     server.removeAllListeners('request').on('request', (_, response: ServerResponse) => {
       vi.advanceTimersByTime(5_000);
@@ -133,7 +132,6 @@ it('the connections that a drain cuts are counted if the client has sent somethi
 
 it('a response in a drain is sent whole to a client that reads late, and its connection is closed then', async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
-  onTestFinished(() => void vi.useRealTimers());
   const body = Buffer.alloc(20e6, 'x');
   server.removeAllListeners('request').on('request', (_, response: ServerResponse) => {
     response.end(body);
