@@ -47,16 +47,14 @@ describe('scheduled jobs', () => {
   });
 });
 
-describe('a throttler', () => {
-  const throttlers = [{ ttl: 1_000, limit: 1 }];
-  const storage = { increment: async () => ({}) as never };
+const throttlers = [{ ttl: 1_000, limit: 1 }];
+const storage = { increment: async () => ({}) as never };
 
-  it.each([
-    { what: 'counts in memory', given: throttlers, expected: ['throttler ThrottlerModule'] },
-    { what: 'has a storage', given: { throttlers, storage }, expected: [] },
-  ])('that $what: $expected', async ({ given, expected }) => {
-    expect(found(await appOf({ imports: [ThrottlerModule.forRoot(given)] }))).toEqual(expected);
-  });
+it.each([
+  { what: 'counts in memory', given: throttlers, expected: ['throttler ThrottlerModule'] },
+  { what: 'has a storage', given: { throttlers, storage }, expected: [] },
+])('a throttler that $what: $expected', async ({ given, expected }) => {
+  expect(found(await appOf({ imports: [ThrottlerModule.forRoot(given)] }))).toEqual(expected);
 });
 
 describe('a cache', () => {

@@ -58,6 +58,8 @@ describe('the routes of the admin listener', () => {
       });
       expect(Object.keys(JSON.parse(text).details)).toEqual(details);
     }
+    const alive = { status: 'ok', info: {}, error: {}, details: {} };
+    expect(JSON.parse((await get('/health/live')).body)).toEqual(alive);
     source.snapshot.mockReturnValue({ ...SNAPSHOT, minReady: 1 });
     const statuses = await Promise.all(PATHS.map(async (path) => (await get(path)).status));
     expect(statuses).toEqual([503, 200, 503, 200, 404]);
