@@ -21,7 +21,12 @@ const processes = {
 /** The settings of each project, which is a folder. `npm test` runs the first three. */
 const NEEDS = {
   // All files share their modules: to load them for each file takes longer than the tests.
-  unit: { ...computes, isolate: false, testTimeout: 15_000 },
+  unit: {
+    ...computes,
+    isolate: false,
+    setupFiles: ['unit/support/restore.ts'],
+    testTimeout: 15_000,
+  },
   // One file computes for minutes. It runs together with the projects that mostly wait.
   simulation: { maxWorkers: processes.maxWorkers, sequence: processes.sequence },
   integration: processes,

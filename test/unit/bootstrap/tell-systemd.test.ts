@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { EventListeners } from '../../../src/contract/log/event-listeners.js';
 import { tellSystemd } from '../../../src/bootstrap/tell-systemd.js';
 import { LISTENING } from '../support/cluster-events.js';
@@ -31,10 +31,6 @@ beforeEach(() => {
   vi.useFakeTimers();
   program.sent = [];
   program.run = (done) => done();
-});
-afterEach(() => {
-  vi.useRealTimers();
-  vi.unstubAllEnvs();
 });
 
 const soon = () => vi.advanceTimersByTimeAsync(0);

@@ -20,7 +20,6 @@ beforeEach(() => {
   mkdirSync(join(runtime, 'nestjs-cluster'), { mode: 0o700 });
   vi.stubEnv('XDG_RUNTIME_DIR', runtime);
   vi.stubEnv('TMPDIR', runtime);
-  onTestFinished(() => void vi.unstubAllEnvs());
 });
 
 /** A control socket of a cluster that answers so. */
@@ -49,8 +48,7 @@ function inAppOf(name?: string): void {
   const folder = join(app, 'src', 'cats');
   mkdirSync(folder, { recursive: true });
   if (name !== undefined) writeFileSync(join(app, 'package.json'), JSON.stringify({ name }));
-  const spy = vi.spyOn(process, 'cwd').mockReturnValue(folder);
-  onTestFinished(() => spy.mockRestore());
+  vi.spyOn(process, 'cwd').mockReturnValue(folder);
 }
 
 describe('a command without --cluster in the directory of an app', () => {

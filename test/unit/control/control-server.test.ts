@@ -57,7 +57,6 @@ const CHANGES = ['/v1/reload', '/v1/scale', '/v1/stop', '/v1/workers/0/restart']
 
 it('the status is what is documented, without anything that is not on its list', async () => {
   vi.stubEnv('DATABASE_URL', 'postgres://u:SECRET@db');
-  onTestFinished(() => void vi.unstubAllEnvs());
   const { ask } = await serve();
   const { status, text, json } = await ask('/v1/status');
   expect(status).toBe(200);

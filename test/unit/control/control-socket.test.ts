@@ -64,7 +64,6 @@ const mode = (path: string): number => lstatSync(path).mode & 0o777;
 describe('the control socket', () => {
   it('does not end the primary if there is no free descriptor for a connection', async () => {
     const listening = vi.spyOn(Server.prototype, 'listen');
-    onTestFinished(() => listening.mockRestore());
     await open(join(temporaryDirectory(), 'a.sock'));
     const [server] = listening.mock.contexts as Server[];
     // Node emits this if accept() fails.
@@ -77,7 +76,7 @@ describe('the control socket', () => {
     const seen: number[] = [];
     // oxlint-disable-next-line typescript/unbound-method -- applied to its server
     const { listen } = Server.prototype;
-    const spy = vi.spyOn(Server.prototype, 'listen').mockImplementation(function (
+    vi.spyOn(Server.prototype, 'listen').mockImplementation(function (
       this: Server,
       ...args: unknown[]
     ) {
@@ -92,7 +91,6 @@ describe('the control socket', () => {
       await open(join(directory, 'a.sock'));
       expect(process.umask()).toBe(0);
     } finally {
-      spy.mockRestore();
       process.umask(before);
     }
     expect(seen).toEqual([0o700, 0o600]);
@@ -136,7 +134,6 @@ describe('the control socket', () => {
 
   it('removes the sockets of killed primaries at its start, and leaves others alone', async () => {
     vi.stubEnv('XDG_RUNTIME_DIR', temporaryDirectory());
-    onTestFinished(() => void vi.unstubAllEnvs());
     const directory = join(process.env['XDG_RUNTIME_DIR']!, 'nestjs-cluster');
     mkdirSync(directory, { mode: 0o700 });
     const [dead, live] = [`gone.${DEAD}.sock`, `live.${process.ppid}.sock`];
@@ -239,7 +236,6 @@ describe('the name of a cluster', () => {
       expect(appName(join(directory, path))).toBe('acme-shop');
     }
     vi.stubEnv('pm_exec_path', join(directory, 'dist/main.js'));
-    onTestFinished(() => void vi.unstubAllEnvs());
     expect(appName('/usr/lib/node_modules/pm2/lib/ProcessContainerFork.js')).toBe('acme-shop');
     expect(appName('/srv/other/main.js')).toBe('other');
   });
@@ -248,7 +244,6 @@ describe('the name of a cluster', () => {
 describe('the checks of the socket', () => {
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-    onTestFinished(() => void vi.useRealTimers());
   });
 
   /** Runs checks until the condition is met. */
@@ -297,7 +292,6 @@ describe('the checks of the socket', () => {
     async (file) => {
       const runtime = temporaryDirectory();
       vi.stubEnv('XDG_RUNTIME_DIR', runtime);
-      onTestFinished(() => void vi.unstubAllEnvs());
       const directory = join(runtime, 'nestjs-cluster');
       mkdirSync(directory, { mode: 0o700 });
       const { warnings } = await open(file && join(directory, file));

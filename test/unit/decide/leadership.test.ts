@@ -1,9 +1,8 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { FakeCluster } from '../support/fake-cluster.js';
 import type { FakeWorker } from '../support/fake-worker.js';
 
 beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
 
 /** Both workers have asked; the first one leads. */
 function start(): { cluster: FakeCluster; first: FakeWorker; second: FakeWorker } {

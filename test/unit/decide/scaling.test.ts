@@ -1,9 +1,8 @@
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
 import { ClusterAddressError } from '../../../src/contract/errors/errors.js';
 import { FakeCluster } from '../support/fake-cluster.js';
 
 beforeEach(() => vi.useFakeTimers());
-afterEach(() => vi.useRealTimers());
 
 const start = (workers = 2) => new FakeCluster(workers, { hangTimeoutMs: false });
 

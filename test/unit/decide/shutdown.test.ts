@@ -1,9 +1,8 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ClusterOptions } from '../../../src/contract/options/resolve.js';
 import { FakeCluster } from '../support/fake-cluster.js';
 
 beforeEach(() => vi.useFakeTimers());
-afterEach(() => vi.useRealTimers());
 
 /** A cluster, and how it is asked to stop by a signal. */
 function start(workers = 2, options: ClusterOptions = {}) {

@@ -1,5 +1,5 @@
 import { ConsoleLogger, type ConsoleLoggerOptions } from '@nestjs/common';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { ClusterLogger } from '../../../src/module/cluster.logger.js';
 
 const { pid } = process;
@@ -28,11 +28,6 @@ function written(Logger: typeof ConsoleLogger, options: ConsoleLoggerOptions): s
   vi.restoreAllMocks();
   return lines.join('');
 }
-
-afterEach(() => {
-  vi.restoreAllMocks();
-  vi.useRealTimers();
-});
 
 describe('ClusterLogger', () => {
   it.each([...TEXT, ...JSON_LINES])(

@@ -1,11 +1,9 @@
-import { afterEach, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { ClusterConfigurationError } from '../../../src/contract/errors/errors.js';
 import { ClusterModule } from '../../../src/module/cluster.module.js';
 import { HealthEndpoints } from '../../../src/observe/health/health.endpoints.js';
 import { MetricsEndpoint } from '../../../src/observe/metrics/metrics.endpoint.js';
 import { appOf } from '../support/nest-app.js';
-
-afterEach(() => void vi.restoreAllMocks());
 
 /** Starts an app in which the packages of both endpoints are missing, or broken. */
 async function refusal(metrics: Error, health: Error): Promise<unknown> {

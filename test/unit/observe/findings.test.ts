@@ -23,17 +23,14 @@ describe('scheduled jobs', () => {
   }
 
   it.each([
-    ['a class', Reports],
-    ['a factory', { provide: 'REPORTS', useFactory: () => new Reports() }],
-  ])('are found in a provider that is %s', async (_, provider) => {
-    const app = await appOf({ imports: [ScheduleModule.forRoot()], providers: [provider] });
-
-    expect(found(app)).toEqual(['scheduled-jobs Reports.nightly() (AppModule)']);
-  });
-
-  it('are found beside a provider whose constructor is a bound function, as in nestjs-cls', async () => {
-    const proxy = { provide: 'PROXY', useValue: { constructor: Object.bind(null) } };
-    const app = await appOf({ imports: [ScheduleModule.forRoot()], providers: [proxy, Reports] });
+    ['in a class', [Reports]],
+    ['in what a factory makes', [{ provide: 'REPORTS', useFactory: () => new Reports() }]],
+    [
+      'beside a provider whose constructor is a bound function, as in nestjs-cls',
+      [{ provide: 'PROXY', useValue: { constructor: Object.bind(null) } }, Reports],
+    ],
+  ])('are found %s', async (_, providers) => {
+    const app = await appOf({ imports: [ScheduleModule.forRoot()], providers });
 
     expect(found(app)).toEqual(['scheduled-jobs Reports.nightly() (AppModule)']);
   });
@@ -50,16 +47,14 @@ describe('scheduled jobs', () => {
   });
 });
 
-describe('a throttler', () => {
-  const throttlers = [{ ttl: 1_000, limit: 1 }];
-  const storage = { increment: async () => ({}) as never };
+const throttlers = [{ ttl: 1_000, limit: 1 }];
+const storage = { increment: async () => ({}) as never };
 
-  it.each([
-    { what: 'counts in memory', given: throttlers, expected: ['throttler ThrottlerModule'] },
-    { what: 'has a storage', given: { throttlers, storage }, expected: [] },
-  ])('that $what: $expected', async ({ given, expected }) => {
-    expect(found(await appOf({ imports: [ThrottlerModule.forRoot(given)] }))).toEqual(expected);
-  });
+it.each([
+  { what: 'counts in memory', given: throttlers, expected: ['throttler ThrottlerModule'] },
+  { what: 'has a storage', given: { throttlers, storage }, expected: [] },
+])('a throttler that $what: $expected', async ({ given, expected }) => {
+  expect(found(await appOf({ imports: [ThrottlerModule.forRoot(given)] }))).toEqual(expected);
 });
 
 describe('a cache', () => {

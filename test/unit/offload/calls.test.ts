@@ -1,9 +1,8 @@
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
 import { Calls } from '../../../src/offload/run/calls.js';
 import { TASK } from '../support/observed-task.js';
 
 beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
 
 it('counts calls, and measures how long each has waited and run', () => {
   const metrics = { began: vi.fn(), ran: vi.fn(), ended: vi.fn() };

@@ -1,26 +1,11 @@
 import 'reflect-metadata';
-import { createRequire } from 'node:module';
-import * as common12 from '@nestjs/common';
 import type { ModuleMetadata, Type } from '@nestjs/common';
-import * as core12 from '@nestjs/core';
 import { expect, it, onTestFinished } from 'vitest';
 import { instancesOf } from '../../../src/offload/thread/thread-host.js';
-
-type Common = typeof common12;
-type Core = typeof core12;
-
-const require11 = createRequire(new URL('../../fixtures/nest-11/package.json', import.meta.url));
-const NESTS = [
-  { nest: 'Nest 12', common: common12 as Common, core: core12 as Core },
-  {
-    nest: 'Nest 11',
-    common: require11('@nestjs/common') as Common,
-    core: require11('@nestjs/core') as Core,
-  },
-];
+import { NESTS } from '../support/nests.js';
 
 /** A module with a class of its own. */
-function moduleOf({ Module }: Common, metadata: ModuleMetadata): Type {
+function moduleOf({ Module }: (typeof NESTS)[number]['common'], metadata: ModuleMetadata): Type {
   class Made {}
   Module(metadata)(Made);
   return Made;

@@ -1,13 +1,11 @@
 import cluster, { type Worker } from 'node:cluster';
 import { EventEmitter } from 'node:events';
 import { PassThrough } from 'node:stream';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { WORKER_VARIABLE } from '../../../src/contract/process/assignment.js';
 import { forkWorker, readLines } from '../../../src/primary/fork-worker.js';
 import type { Program } from '../../../src/primary/program.js';
 import { NO_PID } from '../../../src/primary/worker-handle.js';
-
-afterEach(() => vi.restoreAllMocks());
 
 const RELEASE = { generation: 3, script: '/app/main.js', cwd: import.meta.dirname };
 

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { WatchdogRequest } from '../../../src/contract/messages.js';
 import { Inspections } from '../../../src/primary/inspections.js';
 import { WorkerHandle } from '../../../src/primary/worker-handle.js';
@@ -8,7 +8,6 @@ import { temporaryDirectory } from '../../support/temporary-directory.js';
 import { knownWorker } from '../support/fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());
-afterEach(() => vi.useRealTimers());
 
 const IDENTITY = { slot: 0, generation: 0, pid: 4242 };
 const ANSWER = {
@@ -38,7 +37,9 @@ function start({ watchdog = true } = {}) {
     handle.known = () => undefined;
     inspections.ended(handle);
   };
-  return { asked, exit, inspections };
+  const recorded = (id: number, problem: string | null = null, top: string[] = []) =>
+    inspections.answered({ type: 'recorded', id, problem, top });
+  return { asked, exit, inspections, recorded };
 }
 
 describe('the stack of a worker', () => {
@@ -97,7 +98,6 @@ describe('a profile of a worker', () => {
   const RECORDING = { kind: 'cpu-profile', seconds: 10 } as const;
   const directory = () => {
     vi.stubEnv('TMPDIR', temporaryDirectory());
-    onTestFinished(() => void vi.unstubAllEnvs());
     return join(process.env['TMPDIR']!, `nestjs-cluster-${process.geteuid!()}`);
   };
   /** Asks for a profile of a worker whose watchdog answers. */
@@ -112,32 +112,27 @@ describe('a profile of a worker', () => {
   };
 
   it('is a new file in a directory of the user', async () => {
-    const { own, asked, inspections, profile } = await begin();
+    const { own, asked, recorded, profile } = await begin();
     const { to, ...request } = asked[1] as { readonly to: string };
     expect(request).toEqual({ type: 'record', id: 2, ...RECORDING });
     expect(to).toMatch(/\/worker-0-pid-4242-\d{8}T\d{9}Z\.cpuprofile$/);
     expect([dirname(to), statSync(own).mode & 0o777]).toEqual([own, 0o700]);
-    inspections.answered({ type: 'recorded', id: 2, problem: null, top: [] });
+    recorded(2);
     expect(await profile).toEqual({ file: to, top: '' });
   });
 
   it('is recorded once at a time', async () => {
-    const { asked, inspections, profile } = await begin();
+    const { asked, inspections, recorded, profile } = await begin();
     await expect(inspections.record(0, RECORDING)).rejects.toMatchObject({ code: 'BUSY' });
-    inspections.answered({ type: 'recorded', id: 2, problem: null, top: [] });
+    recorded(2);
     await profile;
     void inspections.record(0, RECORDING).catch(() => {});
     expect(asked.at(-1)).toMatchObject({ type: 'stack', id: 3 });
   });
 
   it('fails with the reason of the worker, in one line', async () => {
-    const { inspections, profile } = await begin();
-    inspections.answered({
-      type: 'recorded',
-      id: 2,
-      problem: 'ENOSPC: no space left, write',
-      top: [],
-    });
+    const { recorded, profile } = await begin();
+    recorded(2, 'ENOSPC: no space left, write');
     await expect(profile).rejects.toThrow(
       /^cannot write \S+\.cpuprofile: ENOSPC: no space left, write; set TMPDIR to use another directory$/,
     );
@@ -173,7 +168,7 @@ describe('a profile of a worker', () => {
 
   it('of a worker above the soft limit is written once an hour for its slot, and the last five are kept', async () => {
     const own = directory();
-    const { asked, inspections } = start();
+    const { asked, inspections, recorded } = start();
     const profile = async (at: number) => {
       vi.advanceTimersByTime(at);
       const told = inspections.profileLarge(0);
@@ -183,12 +178,7 @@ describe('a profile of a worker', () => {
       const request = asked.at(-1)!;
       if (request.type !== 'record') return told;
       writeFileSync(request.to, '{}', { flag: 'w' });
-      inspections.answered({
-        type: 'recorded',
-        id: request.id,
-        problem: null,
-        top: ['9.0 MB in fill (/app/a.js:1:1)', '0.1 MB in Node'],
-      });
+      recorded(request.id, null, ['9.0 MB in fill (/app/a.js:1:1)', '0.1 MB in Node']);
       return told;
     };
     const first = await profile(0);

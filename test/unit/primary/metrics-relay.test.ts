@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { CollectedMetrics } from '../../../src/contract/snapshot/types.js';
 import { decodeMetrics } from '../../../src/contract/snapshot/metrics-body.js';
 import { MetricsRelay } from '../../../src/primary/metrics-relay.js';
@@ -9,7 +9,6 @@ import { counter } from '../support/metric-json.js';
 
 // performance.now() and timers stand still until they are moved.
 beforeEach(() => vi.useFakeTimers());
-afterEach(() => vi.useRealTimers());
 
 /** A relay with workers in the slots from 0 on. */
 function start(count: number) {

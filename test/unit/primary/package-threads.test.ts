@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
-import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { PackageThreads } from '../../../src/primary/package-threads.js';
 import { temporaryDirectory } from '../../support/temporary-directory.js';
 
@@ -22,7 +22,6 @@ let app: string;
 beforeEach(() => {
   app = temporaryDirectory();
   vi.stubEnv('TMPDIR', app);
-  onTestFinished(() => void vi.unstubAllEnvs());
 });
 
 function install(program: string): void {

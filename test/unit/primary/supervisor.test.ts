@@ -1,9 +1,8 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { ClusterAddressError } from '../../../src/contract/errors/errors.js';
 import { FakeCluster } from '../support/fake-cluster.js';
 
 beforeEach(() => vi.useFakeTimers());
-afterEach(() => vi.useRealTimers());
 
 const TAKEN = new ClusterAddressError('127.0.0.1:3001', new Error('taken'));
 

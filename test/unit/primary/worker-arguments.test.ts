@@ -31,6 +31,7 @@ describe('the heap of a worker', () => {
     [128, 1, 4_144, 48],
     [127, 1, 4_144],
     [16, 2, 4_144],
+    [Infinity, 64, 4_144],
   ])('in %d MiB with %d workers, and V8 would take %d MiB: %s', (mib, workers, v8, heap) => {
     const situation = { memoryBytes: mib * MIB, defaultHeapBytes: v8 * MIB };
     const expected = heap === undefined ? [] : [`--max-old-space-size=${heap}`];
@@ -51,10 +52,6 @@ describe('the heap of a worker', () => {
     const execArgv = ['--max-semi-space-size=16', '--enable-source-maps'];
     const nodeOptions = '--max-http-header-size=16384';
     expect(heapOf(2, { execArgv, nodeOptions })).toEqual(['--max-old-space-size=360']);
-  });
-
-  it('is not set without a memory limit', () => {
-    expect(heapOf(64, { memoryBytes: Infinity })).toEqual([]);
   });
 });
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { WorkerMessage } from '../../../src/contract/messages.js';
 import { OomWatch } from '../../../src/primary/worker-messages.js';
 import { isResponsive } from '../../../src/primary/worker-handle.js';
@@ -6,7 +6,6 @@ import { FakeCluster } from '../support/fake-cluster.js';
 import { type FakeWorker, STATS } from '../support/fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());
-afterEach(() => vi.useRealTimers());
 
 const start = () => new FakeCluster(2, { hangTimeoutMs: false });
 const BLOCK = { forMs: 5_000, requests: [], frames: ['spin (/app/main.js:3:7)'] };

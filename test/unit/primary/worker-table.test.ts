@@ -1,6 +1,6 @@
 import { closeSync, openSync } from 'node:fs';
 import net from 'node:net';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { inodeOf } from '../../../src/contract/process/accept-queue.js';
 import type { ClusterSnapshot, WorkerExit } from '../../../src/contract/snapshot/types.js';
 import type { ClusterState, Slot, Worker, WorkerId } from '../../../src/decide/cluster-state.js';
@@ -58,7 +58,6 @@ function snapshotOf(places: readonly Place[], about: Partial<ClusterState> = {})
 
 describe('a snapshot', () => {
   beforeEach(() => vi.useFakeTimers());
-  afterEach(() => vi.useRealTimers());
 
   it('has everything that is known about a worker, and survives the channel', () => {
     const current = new FakeWorker({ slot: 0, pid: 42, generation: 2 });

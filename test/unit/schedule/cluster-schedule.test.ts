@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { Injectable, Logger, Module, type Type } from '@nestjs/common';
 import { Cron, Interval, ScheduleModule, SchedulerRegistry, Timeout } from '@nestjs/schedule';
 import { CronJob, CronTime } from 'cron';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { ClusterScheduleModule, EveryWorker } from '../../../src/schedule/index.js';
 import { ClusterTestingModule } from '../../../src/testing/index.js';
 import { contextOf } from '../support/nest-app.js';
@@ -15,7 +15,6 @@ beforeEach(() => {
   vi.useFakeTimers({ now: NOW + 100 });
   ran.length = 0;
 });
-afterEach(() => void vi.useRealTimers());
 
 /** Runs until shortly after the next second. */
 const oneSecond = () => vi.advanceTimersByTimeAsync(950);
@@ -80,7 +79,6 @@ describe('ClusterScheduleModule', () => {
 
   it('lists the jobs that only the leader runs', async () => {
     const log = vi.spyOn(Logger.prototype, 'log').mockImplementation(() => {});
-    onTestFinished(() => log.mockRestore());
     await appOf(true, Jobs);
     await vi.advanceTimersByTimeAsync(1);
     expect(log.mock.calls.flat()).toContain(
@@ -134,7 +132,6 @@ describe.each([true, false])('a cron job (leader: %s)', (isLeader) => {
   const missOnce = () => {
     const timeout = vi.spyOn(CronTime.prototype, 'getTimeout').mockReturnValueOnce(-5);
     vi.spyOn(console, 'warn').mockImplementation(() => {});
-    onTestFinished(() => void vi.restoreAllMocks());
     return timeout;
   };
 

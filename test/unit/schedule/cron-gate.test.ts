@@ -1,10 +1,9 @@
 import { CronJob } from 'cron';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { gateTicks } from '../../../src/schedule/scheduled-jobs.js';
 import { NOW } from '../support/scheduled-app.js';
 
 beforeEach(() => void vi.useFakeTimers({ now: NOW - 500 }));
-afterEach(() => void vi.useRealTimers());
 
 /** A job of 12:00:00, or of another pattern, that is owned unless `owns` says otherwise. */
 function start({
@@ -24,8 +23,7 @@ function start({
 function passes(ms: number): void {
   vi.setSystemTime(Date.now() + ms);
   const now = performance.now.bind(performance);
-  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + ms);
-  onTestFinished(() => clock.mockRestore());
+  vi.spyOn(performance, 'now').mockImplementation(() => now() + ms);
 }
 
 it.each([true, false])(

@@ -65,7 +65,6 @@ export class FakeCluster {
   /** Called after each event. */
   heard: (name: ClusterEventName) => void = () => {};
   exitCode: number | undefined;
-  listeningClosed = 0;
   readonly #events: [ClusterEventName, unknown][] = [];
   /** Pids above the maximum of Linux, so that /proc has none of them. */
   #pid = 2 ** 22;
@@ -90,7 +89,7 @@ export class FakeCluster {
         if (this.refuseToListen) throw this.refuseToListen;
       },
       settle: () => {},
-      close: () => void (this.listeningClosed += 1),
+      close: () => {},
     } as unknown as Listening;
     const program = {
       resolve: () => this.program,

@@ -95,10 +95,10 @@ export class FakeWorker {
   readonly handles: unknown[] = [];
   readonly #waiting: (() => void)[] = [];
 
-  /** @param tell receives the events of the worker's process. */
   constructor(
     about: { slot?: number; pid?: number; generation?: number; state?: WorkerState } = {},
-    private readonly tell: (event: ProcessEvent) => void = () => {},
+    /** Emits an event of the worker's process. */
+    readonly tells: (event: ProcessEvent) => void = () => {},
   ) {
     const { slot = 0, pid = 1_000 + slot, generation = 0, state = 'ready' } = about;
     const channel: WorkerProcess = {
@@ -135,7 +135,7 @@ export class FakeWorker {
 
   /** Its process sends a message. */
   say(message: WorkerMessage): void {
-    this.tell({ type: 'message', message: seal(message) });
+    this.tells({ type: 'message', message: seal(message) });
   }
 
   /** It comes up. */
@@ -146,12 +146,7 @@ export class FakeWorker {
   /** Its process ends. */
   exit(exit: Partial<ProcessExit> = { code: 1 }): void {
     this.connected = false;
-    this.tell({ type: 'exit', exit: { code: null, signal: null, ...exit } });
-  }
-
-  /** Emits an event of the worker's process. */
-  tells(event: ProcessEvent): void {
-    this.tell(event);
+    this.tells({ type: 'exit', exit: { code: null, signal: null, ...exit } });
   }
 
   /** Every message of one type that this worker was sent. */

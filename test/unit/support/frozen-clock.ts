@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, vi } from 'vitest';
+import { beforeEach, vi } from 'vitest';
 
 /** For each test of a file or block: fake timers, and a process that can stand still while the clock goes on. */
 export function freezable(): { frozenMs: number } {
@@ -8,10 +8,6 @@ export function freezable(): { frozenMs: number } {
     freeze.frozenMs = 0;
     const now = performance.now.bind(performance);
     vi.spyOn(performance, 'now').mockImplementation(() => now() + freeze.frozenMs);
-  });
-  afterEach(() => {
-    vi.restoreAllMocks();
-    vi.useRealTimers();
   });
   return freeze;
 }

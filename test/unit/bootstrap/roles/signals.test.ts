@@ -1,4 +1,4 @@
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { handleSignals } from '../../../../src/bootstrap/roles/run-primary.js';
 import { availableCores } from '../../../../src/contract/process/machine.js';
 import type { Supervisor } from '../../../../src/primary/supervisor.js';
@@ -7,13 +7,9 @@ import type { Supervisor } from '../../../../src/primary/supervisor.js';
 function start() {
   vi.useFakeTimers();
   const listeners = new Map<string | symbol, () => void>();
-  const on = vi.spyOn(process, 'on').mockImplementation((signal, listener) => {
+  vi.spyOn(process, 'on').mockImplementation((signal, listener) => {
     listeners.set(signal, listener as () => void);
     return process;
-  });
-  onTestFinished(() => {
-    on.mockRestore();
-    vi.useRealTimers();
   });
   const warnings: string[] = [];
   let desired = 1;

@@ -36,7 +36,6 @@ function silence(): void {
   for (const stream of [process.stdout, process.stderr]) {
     vi.spyOn(stream, 'write').mockReturnValue(true);
   }
-  onTestFinished(() => void vi.restoreAllMocks());
 }
 
 async function startAndShutDown(): Promise<void> {

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import {
   ClusterAddressError,
   ClusterConfigurationError,
@@ -67,7 +67,6 @@ describe('an address that cannot be listened on', () => {
 
 it('OnceAMinute logs one line a minute for each kind, with the number that it left out', () => {
   vi.useFakeTimers();
-  onTestFinished(() => void vi.useRealTimers());
   const logged: string[] = [];
   const lines = new OnceAMinute((line) => void logged.push(line));
   const lose = (task: string, reason: string) => lines.say(`${task} was lost: ${reason}`, task);

@@ -1,9 +1,8 @@
-import { afterEach, beforeEach, expect, describe, it, vi } from 'vitest';
+import { beforeEach, expect, describe, it, vi } from 'vitest';
 import { Announcer } from '../../../../src/contract/log/announce.js';
 import { died, LISTENING, type NamedEvent, stopped } from '../../support/cluster-events.js';
 
 beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
 
 const ADDRESS = { ...LISTENING, workers: 3 };
 const workerOf = (slot: number, generation = 0) => ({ slot, generation, pid: 100 + slot });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ClusterEventMap } from '../../../../src/contract/log/events.js';
 import { SHUTTING_DOWN } from '../../../../src/contract/snapshot/types.js';
 import {
@@ -37,10 +37,6 @@ const TICK = { forMs: 3_000, requests: [], frames: ['tick (/app/a.js:1:1)'] };
 beforeEach(() => {
   vi.useFakeTimers({ now: new Date(NOW) });
   vi.stubEnv('NO_COLOR', '');
-});
-afterEach(() => {
-  vi.useRealTimers();
-  vi.unstubAllEnvs();
 });
 
 type Level = 'info' | 'warn' | 'error';

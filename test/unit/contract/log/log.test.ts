@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { createEventLog, warningLine } from '../../../../src/contract/log/log.js';
 import type { LogOptions } from '../../../../src/contract/options/resolve.js';
 import { died, type NamedEvent, startLog, WORKER } from '../../support/cluster-events.js';
@@ -16,11 +16,6 @@ const FAILED: NamedEvent = ['failed', { message: 'no port', exitCode: 69, error:
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'], now: NOW });
   vi.stubEnv('NO_COLOR', '');
-});
-afterEach(() => {
-  vi.restoreAllMocks();
-  vi.useRealTimers();
-  vi.unstubAllEnvs();
 });
 
 /** The text that a log writes to each stream. */

@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import {
   type ClusterModuleOptions,
   resolveModuleOptions,
@@ -8,7 +8,6 @@ import { resolveCpuBoundOptions } from '../../../../src/contract/options/cpu-bou
 import { nested, refusal as refusalOf } from '../../support/refusal.js';
 
 beforeEach(() => void vi.stubEnv('VITEST', undefined));
-afterEach(() => void vi.unstubAllEnvs());
 
 const DEFAULTS = {
   health: { path: '/health', details: true, minReady: 1, indicators: [] },

@@ -119,15 +119,12 @@ describe('the strategy reuse-port', () => {
   });
 });
 
-describe('the environment', () => {
+it('the environment may make a conflict, and mend one', () => {
   const resolve = (options: ClusterOptions, env: NodeJS.ProcessEnv) => () =>
     resolveOptions(options, env, () => 4);
-
-  it('may make a conflict, and mend one', () => {
-    expect(resolve({ path }, { CLUSTER_BALANCING: 'ports' })).toThrow("balancing 'ports' needs");
-    const options = { balancing: 'ports', port: 65_533 } as const;
-    expect(resolve(options, {})).toThrow('port 65533 and 4 workers');
-    expect(resolve(options, { CLUSTER_WORKERS: '3' })).not.toThrow();
-    expect(resolve({ ...options, port: 0 }, { CLUSTER_BALANCING: 'shared' })).not.toThrow();
-  });
+  expect(resolve({ path }, { CLUSTER_BALANCING: 'ports' })).toThrow("balancing 'ports' needs");
+  const options = { balancing: 'ports', port: 65_533 } as const;
+  expect(resolve(options, {})).toThrow('port 65533 and 4 workers');
+  expect(resolve(options, { CLUSTER_WORKERS: '3' })).not.toThrow();
+  expect(resolve({ ...options, port: 0 }, { CLUSTER_BALANCING: 'shared' })).not.toThrow();
 });

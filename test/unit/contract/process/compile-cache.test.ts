@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
 import { openCompileCache } from '../../../../src/contract/process/compile-cache.js';
 import { temporaryDirectory } from '../../../support/temporary-directory.js';
 
@@ -16,8 +16,6 @@ beforeEach(() => {
   vi.stubEnv('XDG_RUNTIME_DIR', undefined);
   vi.stubEnv('NODE_DISABLE_COMPILE_CACHE', undefined);
 });
-
-afterEach(() => vi.unstubAllEnvs());
 
 /** A Node with a compile cache, which notes the directories that it is given. */
 function fakeNode({ status = 1, inUse }: { status?: number; inUse?: string } = {}) {

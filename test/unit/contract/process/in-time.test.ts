@@ -1,9 +1,8 @@
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
 import { ClusterAddressError } from '../../../../src/contract/errors/errors.js';
 import { whenFree } from '../../../../src/contract/process/in-time.js';
 
 beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
 
 const failure = (code: string) =>
   new ClusterAddressError('http://127.0.0.1:3000', { code, message: code });

@@ -8,7 +8,6 @@ let meter: ProcessMeter;
 beforeEach(() => (meter = new ProcessMeter()));
 afterEach(() => {
   meter.stop();
-  vi.restoreAllMocks();
 });
 
 /** Keeps the event loop busy; what it did comes back, so that nothing of it is left out. */
@@ -107,18 +106,15 @@ describe('what a process measures of itself', () => {
   });
 });
 
-describe('a measurement that fails', () => {
+it('a measurement that fails is the last known value, or else the peak, so that no heartbeat fails', () => {
   const fail = () => {
     throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
   };
-
-  it('is the last known value, or else the peak, so that no heartbeat fails', () => {
-    const rss = vi.spyOn(process.memoryUsage, 'rss').mockImplementation(fail);
-    vi.spyOn(process, 'resourceUsage').mockReturnValue({ maxRSS: 80_000 } as never);
-    expect(meter.measure().residentMemoryBytes).toBe(80_000 * 1024);
-    rss.mockReturnValueOnce(7);
-    for (const stats of [meter.measure(), meter.measure(), meter.peek()]) {
-      expect(stats).toMatchObject({ residentMemoryBytes: 7 });
-    }
-  });
+  const rss = vi.spyOn(process.memoryUsage, 'rss').mockImplementation(fail);
+  vi.spyOn(process, 'resourceUsage').mockReturnValue({ maxRSS: 80_000 } as never);
+  expect(meter.measure().residentMemoryBytes).toBe(80_000 * 1024);
+  rss.mockReturnValueOnce(7);
+  for (const stats of [meter.measure(), meter.measure(), meter.peek()]) {
+    expect(stats).toMatchObject({ residentMemoryBytes: 7 });
+  }
 });

@@ -1,9 +1,8 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { CANARY_MS } from '../../../../src/decide/replace/replacement.js';
 import { FakeCluster } from '../../support/fake-cluster.js';
 
 beforeEach(() => vi.useFakeTimers());
-afterEach(() => vi.useRealTimers());
 
 const ABORTED = { completed: 0, aborted: 1, reverted: 0 };
 const COMPLETED = { outcome: 'completed', generation: 1, reason: null };

@@ -1,10 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { CANARY_MS } from '../../../../src/decide/replace/replacement.js';
 import type { ClusterOptions } from '../../../../src/contract/options/resolve.js';
 import { FakeCluster } from '../../support/fake-cluster.js';
 
 beforeEach(() => vi.useFakeTimers());
-afterEach(() => vi.useRealTimers());
 
 const CHECK_TIMEOUT_MS = 2_000;
 const CRASH = { code: 1 };
@@ -23,55 +22,54 @@ function reloading(workers = 2, options: ClusterOptions = {}) {
 const restarted = (cluster: FakeCluster) =>
   cluster.events('worker-restarting').map(({ slot }) => slot);
 
-describe('a candidate that fails', () => {
-  const WAYS: readonly [string, string, (cluster: FakeCluster) => void][] = [
-    ['at boot', 'exited with code 1', (cluster) => cluster.newest(0).exit(CRASH)],
-    [
-      'within its canary time',
-      'exited with code 1',
-      (cluster) => {
-        cluster.newest(0).becomeReady();
-        vi.advanceTimersByTime(CANARY_MS - 1);
-        cluster.newest(0).exit(CRASH);
-      },
-    ],
-    [
-      'while its health is checked',
-      'killed by SIGSEGV',
-      (cluster) => cluster.reachCheck(0).exit({ signal: 'SIGSEGV' }),
-    ],
-    [
-      'by its health check',
-      'its health check failed: database: refused',
-      (cluster) => cluster.reachCheck(0).answerCheck(false, 'database: refused'),
-    ],
-    [
-      'by its health check, without saying why',
-      'its health check failed: no reason given',
-      (cluster) => cluster.reachCheck(0).answerCheck(false),
-    ],
-    [
-      'by a health check that does not end',
-      'its health check took longer than 2000 ms',
-      (cluster) => {
-        const candidate = cluster.reachCheck(0);
-        vi.advanceTimersByTime(CHECK_TIMEOUT_MS - 1);
-        expect(candidate.handle.state).toBe('ready');
-        vi.advanceTimersByTime(1);
-      },
-    ],
-    [
-      'by leaving of its own accord',
-      'it received a signal',
-      (cluster) => {
-        cluster.newest(0).becomeReady();
-        cluster.newest(0).say({ type: 'leaving' });
-        vi.advanceTimersByTime(100);
-      },
-    ],
-  ];
-
-  it.each(WAYS)('%s leaves the old worker in its place, and the reason', async (_, why, fail) => {
+it.each<[string, string, (cluster: FakeCluster) => void]>([
+  ['at boot', 'exited with code 1', (cluster) => cluster.newest(0).exit(CRASH)],
+  [
+    'within its canary time',
+    'exited with code 1',
+    (cluster) => {
+      cluster.newest(0).becomeReady();
+      vi.advanceTimersByTime(CANARY_MS - 1);
+      cluster.newest(0).exit(CRASH);
+    },
+  ],
+  [
+    'while its health is checked',
+    'killed by SIGSEGV',
+    (cluster) => cluster.reachCheck(0).exit({ signal: 'SIGSEGV' }),
+  ],
+  [
+    'by its health check',
+    'its health check failed: database: refused',
+    (cluster) => cluster.reachCheck(0).answerCheck(false, 'database: refused'),
+  ],
+  [
+    'by its health check, without saying why',
+    'its health check failed: no reason given',
+    (cluster) => cluster.reachCheck(0).answerCheck(false),
+  ],
+  [
+    'by a health check that does not end',
+    'its health check took longer than 2000 ms',
+    (cluster) => {
+      const candidate = cluster.reachCheck(0);
+      vi.advanceTimersByTime(CHECK_TIMEOUT_MS - 1);
+      expect(candidate.handle.state).toBe('ready');
+      vi.advanceTimersByTime(1);
+    },
+  ],
+  [
+    'by leaving of its own accord',
+    'it received a signal',
+    (cluster) => {
+      cluster.newest(0).becomeReady();
+      cluster.newest(0).say({ type: 'leaving' });
+      vi.advanceTimersByTime(100);
+    },
+  ],
+])(
+  'a candidate that fails %s leaves the old worker in its place, and the reason',
+  async (_, why, fail) => {
     const { cluster, old, told, candidate } = reloading();
     fail(cluster);
     await cluster.settled();
@@ -88,8 +86,8 @@ describe('a candidate that fails', () => {
     // Neither the new code nor the replacement has left anything behind.
     cluster.outgrow(0);
     expect(cluster.forks.at(-1)).toMatchObject({ slot: 0, generation: 0 });
-  });
-});
+  },
+);
 
 describe('a restart of one slot', () => {
   it('leaves the old worker and warns if the new one fails', async () => {

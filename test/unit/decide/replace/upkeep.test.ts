@@ -1,11 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
 import type { ClusterOptions } from '../../../../src/contract/options/resolve.js';
 import { isRecyclingDue } from '../../../../src/decide/replace/upkeep.js';
 import { FakeCluster } from '../../support/fake-cluster.js';
 import type { FakeWorker } from '../../support/fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());
-afterEach(() => vi.useRealTimers());
 
 const MB = 1_000_000;
 const SOFT: ClusterOptions = { memory: { softLimitBytes: 200 * MB } };
@@ -25,56 +24,50 @@ const holds = (worker: FakeWorker, megabytes: number) =>
   worker.reports({ residentMemoryBytes: megabytes * MB });
 const serves = (worker: FakeWorker, requestsTotal: number) => worker.reports({ requestsTotal });
 
-describe('a worker that is above the soft limit from the start', () => {
-  function startWith(megabytes: number) {
-    const cluster = start(SOFT, 1, 'starting');
-    holds(cluster.newest(0), megabytes);
-    cluster.newest(0).becomeReady();
-    return cluster;
-  }
-
-  it('is replaced once in a while, not over and over, and that is said once', () => {
-    const cluster = startWith(250);
-    vi.advanceTimersByTime(14_999);
-    expect(cluster.forked).toHaveLength(1);
-    vi.advanceTimersByTime(1);
-    expect(cluster.forked).toHaveLength(2);
-    expect(cluster.events('warning')).toMatchObject([
-      { message: expect.stringContaining('the limit is too low for this app') as string },
-    ]);
-  });
+it('a worker that is above the soft limit from the start is replaced once in a while, not over and over, and that is said once', () => {
+  const cluster = start(SOFT, 1, 'starting');
+  holds(cluster.newest(0), 250);
+  cluster.newest(0).becomeReady();
+  vi.advanceTimersByTime(14_999);
+  expect(cluster.forked).toHaveLength(1);
+  vi.advanceTimersByTime(1);
+  expect(cluster.forked).toHaveLength(2);
+  expect(cluster.events('warning')).toMatchObject([
+    { message: expect.stringContaining('the limit is too low for this app') as string },
+  ]);
 });
 
-describe('a worker is replaced, and serves until the new one is ready', () => {
-  /** Brings a worker just below a limit, or to it. */
-  type Act = (worker: FakeWorker) => void;
+/** Brings a worker just below a limit, or to it. */
+type Act = (worker: FakeWorker) => void;
 
-  it.each<[cause: 'memory' | 'recycle', detail: string, ClusterOptions, ...acts: [Act, Act]]>([
-    [
-      'memory',
-      '201 MB of memory, soft limit 200 MB',
-      SOFT,
-      (worker) => holds(worker, 200),
-      (worker) => holds(worker, 201),
-    ],
-    [
-      'recycle',
-      '12 requests in 60 s',
-      OLD,
-      (worker) => {
-        serves(worker, 12);
-        vi.advanceTimersByTime(58_000);
-      },
-      () => {},
-    ],
-    [
-      'recycle',
-      '1000 requests in 2 s',
-      BUSY,
-      (worker) => serves(worker, 999),
-      (worker) => serves(worker, 1_000),
-    ],
-  ])('by %s: %s', (cause, detail, options, notEnough, enough) => {
+it.each<[cause: 'memory' | 'recycle', detail: string, ClusterOptions, ...acts: [Act, Act]]>([
+  [
+    'memory',
+    '201 MB of memory, soft limit 200 MB',
+    SOFT,
+    (worker) => holds(worker, 200),
+    (worker) => holds(worker, 201),
+  ],
+  [
+    'recycle',
+    '12 requests in 60 s',
+    OLD,
+    (worker) => {
+      serves(worker, 12);
+      vi.advanceTimersByTime(58_000);
+    },
+    () => {},
+  ],
+  [
+    'recycle',
+    '1000 requests in 2 s',
+    BUSY,
+    (worker) => serves(worker, 999),
+    (worker) => serves(worker, 1_000),
+  ],
+])(
+  'a worker is replaced, and serves until the new one is ready: by %s: %s',
+  (cause, detail, options, notEnough, enough) => {
     const cluster = start(options, 1);
     const old = cluster.newest(0);
     notEnough(old);
@@ -92,8 +85,8 @@ describe('a worker is replaced, and serves until the new one is ready', () => {
     expect(old.sent('drain')).toMatchObject([{ cause }]);
     // Its code is the same and has nothing to prove.
     expect(candidate.sent('check')).toEqual([]);
-  });
-});
+  },
+);
 
 it.each(['starting', 'ready', 'draining'] as const)(
   'a worker above the hard limit is killed, also while it is %s',
@@ -117,25 +110,18 @@ it.each(['starting', 'ready', 'draining'] as const)(
   },
 );
 
-describe('a replacement that fails', () => {
-  function failed(options = SOFT) {
-    const cluster = start(options, 1);
-    holds(cluster.newest(0), 300);
-    check();
-    cluster.newest(0).exit();
-    return cluster;
-  }
-
-  it('leaves the worker in its place, and is warned of with the next try', () => {
-    const cluster = failed();
-    expect(cluster.events('warning')).toEqual([
-      {
-        worker: cluster.serving(0).handle.identity,
-        message: 'was not replaced (cause=memory), next attempt in 15000 ms: exited with code 1',
-      },
-    ]);
-    expect(cluster.slot(0)).toMatchObject([{ state: 'ready', restartsByCause: {} }]);
-  });
+it('a replacement that fails leaves the worker in its place, and is warned of with the next try', () => {
+  const cluster = start(SOFT, 1);
+  holds(cluster.newest(0), 300);
+  check();
+  cluster.newest(0).exit();
+  expect(cluster.events('warning')).toEqual([
+    {
+      worker: cluster.serving(0).handle.identity,
+      message: 'was not replaced (cause=memory), next attempt in 15000 ms: exited with code 1',
+    },
+  ]);
+  expect(cluster.slot(0)).toMatchObject([{ state: 'ready', restartsByCause: {} }]);
 });
 
 it.each([

@@ -1,9 +1,8 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { FakeCluster } from '../../support/fake-cluster.js';
 import type { FakeWorker } from '../../support/fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());
-afterEach(() => vi.useRealTimers());
 
 const READY_TIMEOUT_MS = 30_000;
 const WRONG = { name: 'ClusterConfigurationError', message: 'a thread cannot import /a.js' };

@@ -1,11 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ClusterOptions } from '../../../../src/contract/options/resolve.js';
 import { PING_INTERVAL_MS } from '../../../../src/decide/worker/liveness.js';
 import { FakeCluster } from '../../support/fake-cluster.js';
 import type { FakeWorker } from '../../support/fake-worker.js';
 
 beforeEach(() => vi.useFakeTimers());
-afterEach(() => vi.useRealTimers());
 
 const CLEAN = { code: 0 };
 const KILLED = { signal: 'SIGKILL' } as const;
@@ -193,29 +192,25 @@ it('an error that nobody caught in a worker on its way out is told at once, and 
   });
 });
 
-describe('a process that SIGKILL does not end', () => {
-  const GIVEN_UP_MS = 10_000;
+it('a process that SIGKILL does not end is abandoned: its slot gets another worker, and one line says so', () => {
+  const cluster = new FakeCluster(2);
+  const stuck = cluster.current(0);
+  for (const worker of cluster.forked) worker.lively = worker !== stuck;
+  vi.advanceTimersByTime(cluster.options.hangTimeoutMs + 2 * PING_INTERVAL_MS);
+  expect(stuck.signals).toContain('SIGKILL');
+  expect(cluster.forked).toHaveLength(2);
 
-  it('is abandoned: its slot gets another worker, and one line says so', () => {
-    const cluster = new FakeCluster(2);
-    const stuck = cluster.current(0);
-    for (const worker of cluster.forked) worker.lively = worker !== stuck;
-    vi.advanceTimersByTime(cluster.options.hangTimeoutMs + 2 * PING_INTERVAL_MS);
-    expect(stuck.signals).toContain('SIGKILL');
-    expect(cluster.forked).toHaveLength(2);
+  vi.advanceTimersByTime(11_000);
 
-    vi.advanceTimersByTime(GIVEN_UP_MS + 1_000);
-
-    expect(cluster.forks.slice(2)).toMatchObject([{ slot: 0 }]);
-    expect(cluster.events('worker-died')).toMatchObject([{ cause: 'hang' }]);
-    expect(cluster.events('warning')).toMatchObject([
-      { worker: stuck.handle.identity, message: expect.stringContaining('was abandoned') },
-    ]);
-    // It ends at last: that is old news.
-    stuck.exit({ signal: 'SIGKILL' });
-    expect(cluster.events('worker-died')).toHaveLength(1);
-    expect(cluster.forked).toHaveLength(3);
-  });
+  expect(cluster.forks.slice(2)).toMatchObject([{ slot: 0 }]);
+  expect(cluster.events('worker-died')).toMatchObject([{ cause: 'hang' }]);
+  expect(cluster.events('warning')).toMatchObject([
+    { worker: stuck.handle.identity, message: expect.stringContaining('was abandoned') },
+  ]);
+  // It ends at last: that is old news.
+  stuck.exit({ signal: 'SIGKILL' });
+  expect(cluster.events('worker-died')).toHaveLength(1);
+  expect(cluster.forked).toHaveLength(3);
 });
 
 describe('an error that keeps workers from coming up', () => {

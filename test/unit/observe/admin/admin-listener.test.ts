@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { ClusterAddressError } from '../../../../src/contract/errors/errors.js';
 import type { CollectedMetrics } from '../../../../src/contract/snapshot/types.js';
 import { openAdminListener } from '../../../../src/observe/admin/admin-listener.js';
@@ -7,8 +7,6 @@ import { held } from '../../../support/held.js';
 import { request } from '../../../support/http-client.js';
 import { RawClient } from '../../../support/raw-client.js';
 import { body, SNAPSHOT } from '../../support/fake-relay.js';
-
-afterEach(() => void vi.restoreAllMocks());
 
 const COLLECTED: CollectedMetrics = {
   snapshot: SNAPSHOT,
@@ -60,6 +58,8 @@ describe('the routes of the admin listener', () => {
       });
       expect(Object.keys(JSON.parse(text).details)).toEqual(details);
     }
+    const alive = { status: 'ok', info: {}, error: {}, details: {} };
+    expect(JSON.parse((await get('/health/live')).body)).toEqual(alive);
     source.snapshot.mockReturnValue({ ...SNAPSHOT, minReady: 1 });
     const statuses = await Promise.all(PATHS.map(async (path) => (await get(path)).status));
     expect(statuses).toEqual([503, 200, 503, 200, 404]);

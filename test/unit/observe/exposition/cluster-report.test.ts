@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { ALIVE, healthReport } from '../../../../src/observe/exposition/cluster-report.js';
+import { healthReport } from '../../../../src/observe/exposition/cluster-report.js';
 import type { WorkerSnapshot } from '../../../../src/contract/snapshot/types.js';
 import { PRIMARY } from '../../support/fake-cluster.js';
 import { SNAPSHOT } from '../../support/fake-relay.js';
@@ -9,9 +9,9 @@ import { workerSnapshot } from '../../support/fake-worker.js';
 type Body = any;
 
 /** The report of the primary of two slots with these workers. */
-function reportOf(workers: readonly Partial<WorkerSnapshot>[], what: 'whole' | 'ready' = 'whole') {
+function reportOf(workers: readonly Partial<WorkerSnapshot>[]) {
   const all = workers.map((about, slot) => workerSnapshot({ slot, pid: 100 + slot, ...about }));
-  const { status, report } = healthReport({ ...SNAPSHOT, workers: all }, what);
+  const { status, report } = healthReport({ ...SNAPSHOT, workers: all }, 'whole');
   return { ...(report as Record<'details' | 'info' | 'error', Body>), status, report };
 }
 
@@ -42,10 +42,4 @@ it('a worker has the documented fields, and none that is added to the snapshot',
   const [shown] = reportOf([{ secret: 'token' } as object]).details.cluster.workers;
   expect(Object.keys(shown)).not.toContain('secret');
   expect(shown).toMatchObject({ slot: 0, pid: 100, state: 'ready' });
-});
-
-it('readiness says nothing about the primary, and liveness nothing at all', () => {
-  expect(Object.keys(reportOf([{}], 'ready').details)).toEqual(['cluster']);
-  const report = { status: 'ok', info: {}, error: {}, details: {} };
-  expect(ALIVE).toEqual({ status: 200, report });
 });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { ClusterConfigurationError } from '../../../../src/contract/errors/errors.js';
 import { appChecks } from '../../../../src/observe/health/app-checks.js';
 
@@ -26,7 +26,6 @@ async function report(entry: unknown): Promise<unknown> {
 }
 
 beforeEach(() => void (logged.length = 0));
-afterEach(() => void vi.useRealTimers());
 
 describe('an indicator of the app', () => {
   it.each([

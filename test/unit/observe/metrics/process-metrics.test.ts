@@ -2,7 +2,7 @@ import type { Logger } from '@nestjs/common';
 import * as client from 'prom-client';
 import * as successor from 'prometheus-io-client';
 import { Counter, Gauge, Registry } from 'prom-client';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import {
   MAX_METRICS_BODY_LENGTH,
   type MetricsRegistry,
@@ -13,8 +13,6 @@ import { decodeMetrics } from '../../../../src/contract/snapshot/metrics-body.js
 import { HttpMetrics } from '../../../../src/worker/serve/http-metrics.js';
 import { ProcessMetrics } from '../../../../src/observe/metrics/process-metrics.js';
 import { samplesOf } from '../../support/metric-json.js';
-
-afterEach(() => vi.useRealTimers());
 
 /** The metrics of a process whose app has two registries. */
 function start(workerLabel?: number, of: object = client) {

@@ -121,23 +121,26 @@ const { schedulingPolicy } = cluster;
 beforeEach(() => void (cluster.schedulingPolicy = cluster.SCHED_RR));
 afterEach(() => void (cluster.schedulingPolicy = schedulingPolicy));
 
-describe('a socket for each slot', () => {
-  it.each([
-    ['ports', [3_000, 3_001, 3_002]],
-    ['reuse-port', []],
-  ] as const)('with %s is granted to each worker of the slot', async (balancing, ports) => {
-    const { listening, sockets } = await start(3, balancing);
-    expect(listening).toMatchObject({ balancing, ports, url: 'http://127.0.0.1:3000' });
-    for (const slot of [2, 0, 2]) {
-      const worker = new Worker(slot, 'starting');
-      listening.grant(worker.handle);
-      expect(worker.messages).toMatchObject([{ type: 'listen', target: sockets[slot]!.target }]);
-      expect(worker.handles[0]).toBe(sockets[slot]!.handle);
-    }
-    listening.close();
-    expect(sockets.map(({ closed }) => closed)).toEqual([1, 1, 1]);
-  });
+it.each([
+  ['ports', 'that of its slot', [3_000, 3_001, 3_002]],
+  ['reuse-port', 'that of its slot', []],
+  ['shared', 'the only one', []],
+] as const)('with %s each worker is granted a socket, %s', async (balancing, _, ports) => {
+  const { listening, sockets, opened } = await start(3, balancing);
+  expect(listening).toMatchObject({ balancing, ports, url: 'http://127.0.0.1:3000' });
+  const all = balancing === 'shared' ? Array.from({ length: 8 }, () => opened[0]!) : sockets;
+  for (const slot of [2, 0, all.length - 1]) {
+    const worker = new Worker(slot, 'starting');
+    listening.grant(worker.handle);
+    expect(worker.messages).toMatchObject([{ type: 'listen', target: all[slot]!.target }]);
+    expect(worker.handles[0]).toBe(all[slot]!.handle);
+  }
+  expect(cluster.schedulingPolicy).toBe(cluster.SCHED_RR);
+  listening.close();
+  expect(all.map(({ closed }) => closed)).toEqual(all.map(() => 1));
+});
 
+describe('a socket for each slot', () => {
   it('is not added if its port would be above 65535', async () => {
     const { listening } = await start(2, 'ports');
     expect(() => listening.reserve(62_537)).toThrow(
@@ -221,25 +224,11 @@ describe('a socket whose worker does not answer', () => {
 });
 
 describe('one socket for all', () => {
-  it('is granted to every worker, whatever its slot', async () => {
-    const { listening, opened, settle } = await start(2, 'shared');
-    for (const slot of [0, 7]) {
-      const worker = new Worker(slot, 'starting');
-      listening.grant(worker.handle);
-      expect(worker.messages).toMatchObject([{ type: 'listen', target: opened[0]!.target }]);
-      expect(worker.handles[0]).toBe(opened[0]!.handle);
-    }
+  it('is adopted by no one', async () => {
+    const { settle } = await start(2, 'shared');
     const idle = new Worker(1);
     settle(idle);
     expect(idle.fresh()).toBe('');
-    expect(listening).toMatchObject({
-      balancing: 'shared',
-      url: 'http://127.0.0.1:3000',
-      ports: [],
-    });
-    expect(cluster.schedulingPolicy).toBe(cluster.SCHED_RR);
-    listening.close();
-    expect(opened[0]!.closed).toBe(1);
   });
 
   it('is the one of node:cluster with round-robin', async () => {
@@ -343,5 +332,4 @@ it('an accept queue of node:cluster that stays full is closed after 5 s', async 
   await closed;
   expect(handle.close).toHaveBeenCalledOnce();
   expect(timeout).toHaveBeenCalledExactlyOnceWith(5_000);
-  timeout.mockRestore();
 });

@@ -1,17 +1,10 @@
-import { createRequire } from 'node:module';
-import * as nest12 from '@nestjs/common';
-import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { WORKER_VARIABLE } from '../../../../src/contract/process/assignment.js';
 import { BootWatch } from '../../../../src/worker/boot/boot-output.js';
-
-type Nest = Pick<typeof nest12, 'ConsoleLogger'>;
-
-const nest11 = createRequire(new URL('../fixtures/nest-11/app.mjs', import.meta.url))(
-  '@nestjs/common',
-) as Nest;
+import { NESTS } from '../../support/nests.js';
 
 /** Does what Nest does with an error of its container: logs it, and ends the process. */
-function failIn({ ConsoleLogger }: Nest, printsError: boolean) {
+function failIn({ ConsoleLogger }: (typeof NESTS)[number]['common'], printsError: boolean) {
   const printed = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   const failed = vi.fn();
   const watch = new BootWatch(printsError, failed, () => {});
@@ -25,30 +18,28 @@ function failIn({ ConsoleLogger }: Nest, printsError: boolean) {
   return { lines: printed.mock.calls.map(([line]) => String(line)), failed, watch };
 }
 
-afterEach(() => vi.restoreAllMocks());
-
-describe.each([
-  { nest: 'Nest 12', common: nest12 as Nest },
-  { nest: 'Nest 11', common: nest11 },
-])('an error that $nest logs as JSON before it ends the process', ({ common }) => {
-  it('is printed by no worker but the one that is to print it', () => {
-    const silent = failIn(common, false);
-    expect(silent.lines).toEqual([expect.stringContaining('not reachable')]);
-    vi.restoreAllMocks();
-    const printing = failIn(common, true);
-    expect(printing.lines.filter((line) => line.includes('no \\"DOGS\\"'))).toHaveLength(1);
-    expect(printing.watch.prints).toBe(false);
-  });
-
-  it('is reported by its name, message and stack', () => {
-    const { failed } = failIn(common, false);
-    expect(failed).toHaveBeenCalledExactlyOnceWith({
-      name: 'TypeError',
-      message: 'no "DOGS"',
-      stack: expect.stringMatching(/^TypeError: no "DOGS"\n\s+at .*boot-watch\.test\.ts/),
+describe.each(NESTS)(
+  'an error that $nest logs as JSON before it ends the process',
+  ({ common }) => {
+    it('is printed by no worker but the one that is to print it', () => {
+      const silent = failIn(common, false);
+      expect(silent.lines).toEqual([expect.stringContaining('not reachable')]);
+      vi.restoreAllMocks();
+      const printing = failIn(common, true);
+      expect(printing.lines.filter((line) => line.includes('no \\"DOGS\\"'))).toHaveLength(1);
+      expect(printing.watch.prints).toBe(false);
     });
-  });
-});
+
+    it('is reported by its name, message and stack', () => {
+      const { failed } = failIn(common, false);
+      expect(failed).toHaveBeenCalledExactlyOnceWith({
+        name: 'TypeError',
+        message: 'no "DOGS"',
+        stack: expect.stringMatching(/^TypeError: no "DOGS"\n\s+at .*boot-watch\.test\.ts/),
+      });
+    });
+  },
+);
 
 it('an uncaught error is reported, and not the exit that follows it', () => {
   const failed = vi.fn();
@@ -89,7 +80,6 @@ it.each([
   onTestFinished(() => {
     Reflect.set(process, 'send', send);
     Reflect.set(process.stderr, 'write', write);
-    vi.unstubAllEnvs();
   });
   for (const prints of [true, false]) {
     const report = vi.fn();

@@ -1,21 +1,9 @@
-import * as nest12 from '@nestjs/common';
-import { createRequire } from 'node:module';
 import { stripVTControlCharacters } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { quietStart } from '../../../../src/worker/boot/boot-output.js';
+import { NESTS } from '../../support/nests.js';
 
-type Nest = Pick<typeof nest12, 'Logger' | 'ConsoleLogger'>;
-
-const nest11 = createRequire(new URL('../fixtures/nest-11/app.mjs', import.meta.url))(
-  '@nestjs/common',
-) as Nest;
-
-afterEach(() => vi.restoreAllMocks());
-
-describe.each([
-  { nest: 'Nest 12', common: nest12 as Nest },
-  { nest: 'Nest 11', common: nest11 },
-])('a quiet start of $nest', ({ common: { Logger, ConsoleLogger } }) => {
+describe.each(NESTS)('a quiet start of $nest', ({ common: { Logger, ConsoleLogger } }) => {
   /** Lines that are written while `act` runs, without colours, times and pids. */
   function linesOf(act: () => void): string[] {
     const lines: string[] = [];

@@ -19,7 +19,6 @@ beforeEach(() => vi.useFakeTimers());
 const links: ProcessLink[] = [];
 afterEach(() => {
   for (const link of links.splice(0)) link.end();
-  vi.useRealTimers();
 });
 
 const HOUR_MS = 3_600_000;
@@ -432,33 +431,24 @@ describe('the events of the cluster', () => {
 });
 
 describe('a message to a worker', () => {
-  const handle = () => ({ close: vi.fn() });
+  const ADOPT = seal({ type: 'adopt', slot: 1 });
+  const socket = { close: vi.fn() };
 
-  it('brings a socket if it says so', () => {
-    const { received, receive } = start();
-    const socket = handle();
-    receive({ type: 'adopt', slot: 1 }, socket);
-    expect(received).toHaveBeenCalledWith(expect.objectContaining({ type: 'adopt' }), socket);
-    expect(socket.close).not.toHaveBeenCalled();
-  });
-
-  it.each([
-    ['of the primary brings none', seal({ type: 'collect' }), 1],
-    ['has another version', { ...seal({ type: 'adopt', slot: 1 }), v: 2 }, 0],
-    ["is the app's, which does not listen", { question: 1 }, 0],
-  ])('has its socket closed if it %s', (_, raw, times) => {
+  it.each<[what: string, message: object, appListens: boolean, closed: number, received: object[]]>(
+    [
+      ['brings one', ADOPT, false, 0, [[ADOPT, socket]]],
+      ['brings none', seal({ type: 'collect' }), false, 1, [[seal({ type: 'collect' }), socket]]],
+      ['has another version', { ...ADOPT, v: 2 }, false, 1, []],
+      ["is the app's, which does not listen", { question: 1 }, false, 1, []],
+      ["is the app's, which listens", { question: 1 }, true, 0, []],
+    ],
+  )('with a socket, which is closed if no one takes it: it %s', (...row) => {
+    const [, message, appListens, closed, all] = row;
     const { ipc, received } = start();
-    const socket = handle();
-    ipc.emit('message', raw, socket);
-    expect(socket.close).toHaveBeenCalledOnce();
-    expect(received).toHaveBeenCalledTimes(times);
-  });
-
-  it('is left to an app that listens', () => {
-    const { ipc } = start();
-    const socket = handle();
-    ipc.on('message', () => {});
-    ipc.emit('message', { question: 1 }, socket);
-    expect(socket.close).not.toHaveBeenCalled();
+    socket.close.mockClear();
+    if (appListens) ipc.on('message', () => {});
+    ipc.emit('message', message, socket);
+    expect(socket.close).toHaveBeenCalledTimes(closed);
+    expect(received.mock.calls).toEqual(all);
   });
 });

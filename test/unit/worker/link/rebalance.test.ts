@@ -19,7 +19,6 @@ beforeEach(() => {
     };
   });
 });
-afterEach(() => vi.restoreAllMocks());
 
 let server: FakeServer;
 let rebalance: Rebalance;

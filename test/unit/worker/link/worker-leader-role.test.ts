@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { machineNow } from '../../../../src/contract/process/clock.js';
 import type { WorkerMessage } from '../../../../src/contract/messages.js';
 import type { Leading } from '../../../../src/contract/snapshot/types.js';
@@ -7,7 +7,6 @@ import { WorkerLeaderRole } from '../../../../src/worker/link/worker-leader-role
 const SECOND = 1_800_000_000_000;
 
 beforeEach(() => void vi.useFakeTimers({ now: SECOND + 200 }));
-afterEach(() => void vi.useRealTimers());
 
 function start() {
   const said: WorkerMessage[] = [];

@@ -3,25 +3,10 @@ import net, { type AddressInfo, type Server } from 'node:net';
 import tls from 'node:tls';
 import { concat, isObservable, lastValueFrom, of, Subject, throwError, toArray } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import * as nest12 from '@nestjs/microservices';
-import { createRequire } from 'node:module';
 import { Microservices } from '../../../../src/worker/microservices/microservices.js';
 import { selfSignedCertificate } from '../../../support/certificate.js';
 import { PATIENCE_MS } from '../../../support/patience.js';
-
-/** @nestjs/microservices of each Nest that is supported. */
-const NEST_MICROSERVICES: readonly {
-  readonly nest: number;
-  readonly microservices: typeof nest12;
-}[] = [
-  { nest: 12, microservices: nest12 },
-  {
-    nest: 11,
-    microservices: createRequire(
-      new URL('../../../fixtures/nest-11/package.json', import.meta.url),
-    )('@nestjs/microservices') as typeof nest12,
-  },
-];
+import { NESTS } from '../../support/nests.js';
 
 /** For what a real socket does in its own time. */
 const soon = (check: () => void) => vi.waitFor(check, { timeout: PATIENCE_MS });
@@ -48,8 +33,8 @@ async function readWhatWasWritten(): Promise<void> {
   echo.close();
 }
 
-describe.each(NEST_MICROSERVICES)(
-  'a connection of a TCP microservice of Nest $nest',
+describe.each(NESTS)(
+  'a connection of a TCP microservice of $nest',
   ({ microservices: nestMicroservices }) => {
     async function start(tlsOptions?: tls.TlsOptions) {
       let answer!: (value: string) => void;
@@ -89,7 +74,6 @@ describe.each(NEST_MICROSERVICES)(
       await soon(() => expect(handler).toHaveBeenCalled());
       microservices.stop();
       const now = vi.spyOn(performance, 'now');
-      onTestFinished(() => now.mockRestore());
       const lookAt = (ms: number) => {
         now.mockImplementation(() => ms);
         microservices.closeIdle(true);
@@ -152,7 +136,6 @@ describe.each(NEST_MICROSERVICES)(
       const ended = vi.spyOn(socket, 'end');
       const late = performance.now() + 60_000; // the process stood still after it had accepted
       const now = vi.spyOn(performance, 'now').mockImplementation(() => late);
-      onTestFinished(() => now.mockRestore());
 
       microservices.closeIdle(true);
       expect(ended).not.toHaveBeenCalled();

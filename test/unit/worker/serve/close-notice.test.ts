@@ -12,7 +12,6 @@ beforeEach(() => {
 });
 afterEach(() => {
   server.stop();
-  vi.useRealTimers();
 });
 
 describe('a connection that is to leave', () => {

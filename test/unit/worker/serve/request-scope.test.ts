@@ -5,49 +5,43 @@ import http2 from 'node:http2';
 import net, { type AddressInfo } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { createGunzip, gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { RequestScope } from '../../../../src/contract/snapshot/types.js';
 import { RequestTracker } from '../../../../src/worker/serve/tracker.js';
 import { held } from '../../../support/held.js';
 import { FakeServer } from '../../support/fake-traffic.js';
 
-const servers: FakeServer[] = [];
-afterEach(() => {
-  for (const server of servers.splice(0)) server.stop();
-});
-
 function start() {
   const server = new FakeServer();
-  servers.push(server);
+  onTestFinished(() => server.stop());
   const { scopes } = server.tracker;
   scopes.follow(true);
   const begin = vi.spyOn(scopes, 'begin');
   onTestFinished(() => scopes.follow(false));
-  const entered = () => begin.mock.results.map(({ value }) => value as RequestScope);
-  return { server, entered };
+  /** The response of each scope that was entered. */
+  const waiting = () => begin.mock.results.map(({ value }) => (value as RequestScope).waiting);
+  return { client: server.connect(), waiting };
 }
 
 describe('scopes of requests', () => {
   it('are one for each request that is pipelined, and end in the order of the answers', () => {
-    const { server, entered } = start();
-    const client = server.connect();
+    const { client, waiting } = start();
     const exchanges = [client.send(), client.parse(), client.parse()];
     for (const answered of exchanges.keys()) {
-      expect(entered().map(({ waiting }) => waiting)).toEqual(
+      expect(waiting()).toEqual(
         exchanges.map(({ response }, i) => (i < answered ? undefined : response)),
       );
       exchanges[answered]!.finish();
     }
-    expect(entered().map(({ waiting }) => waiting)).toEqual([undefined, undefined, undefined]);
+    expect(waiting()).toEqual([undefined, undefined, undefined]);
   });
 
   it('keep no response of a connection that is gone', () => {
-    const { server, entered } = start();
-    const client = server.connect();
+    const { client, waiting } = start();
     client.send();
     client.parse();
     client.close();
-    expect(entered().map(({ waiting }) => waiting)).toEqual([undefined, undefined]);
+    expect(waiting()).toEqual([undefined, undefined]);
   });
 });
 

@@ -1,9 +1,7 @@
 import { EventEmitter } from 'node:events';
-import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { ResponseObserver } from '../../../../src/contract/snapshot/types.js';
 import { FakeServer } from '../../support/fake-traffic.js';
-
-afterEach(() => void vi.useRealTimers());
 
 /** Keeps what it is told. */
 function observer() {
@@ -27,7 +25,7 @@ function start() {
   return { server, client: server.connect(), ...told };
 }
 
-const EVENT_STREAM = ['Content-Type', 'text/event-stream; charset=utf-8'] as const;
+const EVENT_STREAM = 'text/event-stream; charset=utf-8';
 
 describe('whoever observes responses', () => {
   it('is told of each with its duration and the bytes that were sent for it', () => {
@@ -59,22 +57,16 @@ describe('whoever observes responses', () => {
 
   it('is told of no stream of events, however it ends', () => {
     const { server, client, finished, aborted } = start();
-    client
-      .send()
-      .setHeader(...EVENT_STREAM)
-      .finish();
+    client.send().setHeader('Content-Type', EVENT_STREAM).finish();
     const open = server.connect();
-    open
-      .send()
-      .setHeader(...EVENT_STREAM)
-      .writeHead();
+    open.send().setHeader('Content-Type', EVENT_STREAM).writeHead();
     open.close();
     expect([finished, aborted]).toEqual([[], []]);
   });
 
   it('is told of a request for one that was not answered yet', () => {
     const { client, aborted } = start();
-    const exchange = client.send().setHeader(...EVENT_STREAM);
+    const exchange = client.send().setHeader('Content-Type', EVENT_STREAM);
     client.close();
     expect(aborted).toEqual([exchange.request]);
   });
@@ -110,41 +102,29 @@ describe('whoever observes responses', () => {
   });
 });
 
-describe('a stream of HTTP/2 that is over', () => {
-  function over({ method = 'GET', ended = true, type = 'text/plain' }) {
-    const { server, client, ...told } = start();
-    const session = server.openSession(client);
-    const request = { method, httpVersionMajor: 2, stream: { session } };
-    const response = Object.assign(new EventEmitter(), {
-      req: request,
-      headersSent: true,
-      writableEnded: ended,
-      getHeader: () => type,
-    });
+it.each([
+  ['a response that was sent', 'GET', true, 'text/plain', 'finished'],
+  ['a client that left', 'GET', false, 'text/plain', 'aborted'],
+  ['nothing for a WebSocket', 'CONNECT', true, 'text/plain', undefined],
+  ['nothing for a WebSocket', 'CONNECT', false, 'text/plain', undefined],
+  ['nothing for a stream of events', 'GET', true, 'text/event-stream', undefined],
+  ['nothing for a stream of events', 'GET', false, 'text/event-stream', undefined],
+] as const)(
+  'a stream of HTTP/2 that is over is %s: %s, ended %s, %s',
+  (_, method, writableEnded, type, as) => {
+    const { server, client, finished, aborted } = start();
+    const request = {
+      method,
+      httpVersionMajor: 2,
+      stream: { session: server.openSession(client) },
+    };
+    const about = { req: request, headersSent: true, writableEnded, getHeader: () => type };
+    const response = Object.assign(new EventEmitter(), about);
     server.server.emit('request', request, response);
     vi.advanceTimersByTime(12);
     response.emit('close');
-    return { ...told, request, response };
-  }
-
-  it('is a response that was sent where it was ended, of a size that is not known', () => {
-    const { finished, aborted, request, response } = over({});
-    expect(finished).toEqual([{ request, response, ms: 12, bytes: undefined }]);
-    expect(aborted).toEqual([]);
-  });
-
-  it('is a client that left where it was not', () => {
-    const { finished, aborted, request } = over({ ended: false });
-    expect([finished, aborted]).toEqual([[], [request]]);
-  });
-
-  it.each([true, false])(
-    'is nothing where it is a WebSocket or a stream of events (ended: %s)',
-    (ended) => {
-      for (const about of [{ method: 'CONNECT' }, { type: 'text/event-stream' }]) {
-        const { finished, aborted } = over({ ...about, ended });
-        expect([finished, aborted]).toEqual([[], []]);
-      }
-    },
-  );
-});
+    // Its size is not known.
+    const all = as === 'finished' ? [{ request, response, ms: 12, bytes: undefined }] : [];
+    expect([finished, aborted]).toEqual([all, as === 'aborted' ? [request] : []]);
+  },
+);

@@ -11,7 +11,6 @@ beforeEach(() => {
 afterEach(() => {
   server.tracker.scopes.follow(false);
   server.stop();
-  vi.useRealTimers();
 });
 
 const described = (url: string, method = 'GET') =>

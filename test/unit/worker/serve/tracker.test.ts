@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import http2 from 'node:http2';
 import net, { type AddressInfo } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PATIENCE_MS } from '../../../support/patience.js';
 import { WorkerSockets } from '../../../../src/worker/listen/sockets.js';
 import { RequestTracker } from '../../../../src/worker/serve/tracker.js';
@@ -79,7 +79,7 @@ describe('a server that closes', () => {
   });
 });
 
-describe('an idle connection in a drain', () => {
+it('an idle connection in a drain stays open for a second after its last answer, and keeps no other one open', async () => {
   const isClosed = ({ closed, readableEnded }: net.Socket) => closed || readableEnded;
 
   /** A client that has sent this. */
@@ -92,30 +92,27 @@ describe('an idle connection in a drain', () => {
     return client.resume();
   }
 
-  it('stays open for a second after its last answer, and keeps no other one open', async () => {
-    vi.useFakeTimers({ toFake: ['performance'] });
-    onTestFinished(() => void vi.useRealTimers());
-    tracker.observer = { finished: () => {}, aborted: () => {} };
-    server.removeAllListeners('request').on('request', (_, response: ServerResponse) => {
-      vi.advanceTimersByTime(5_000);
-      response.end('hello');
-    });
-    await listen();
-    const partial = await connect('GET / HTTP/1.1\r\nHost:');
-    const silent = await connect('');
-    const older = await connect('GET / HTTP/1.1\r\nHost: test\r\n\r\n');
-    const recent = await connect('GET / HTTP/1.1\r\nHost: test\r\n\r\n');
-    tracker.closeAfterResponse();
-    vi.advanceTimersByTime(900);
-    tracker.closeIdle();
-    await vi.waitUntil(() => isClosed(older) && isClosed(silent), { timeout: PATIENCE_MS });
-    expect([recent, partial].map(isClosed)).toEqual([false, false]);
-
-    vi.advanceTimersByTime(200);
-    tracker.closeIdle();
-    await vi.waitUntil(() => isClosed(recent), { timeout: PATIENCE_MS });
-    expect(isClosed(partial)).toBe(false);
+  vi.useFakeTimers({ toFake: ['performance'] });
+  tracker.observer = { finished: () => {}, aborted: () => {} };
+  server.removeAllListeners('request').on('request', (_, response: ServerResponse) => {
+    vi.advanceTimersByTime(5_000);
+    response.end('hello');
   });
+  await listen();
+  const partial = await connect('GET / HTTP/1.1\r\nHost:');
+  const silent = await connect('');
+  const older = await connect('GET / HTTP/1.1\r\nHost: test\r\n\r\n');
+  const recent = await connect('GET / HTTP/1.1\r\nHost: test\r\n\r\n');
+  tracker.closeAfterResponse();
+  vi.advanceTimersByTime(900);
+  tracker.closeIdle();
+  await vi.waitUntil(() => isClosed(older) && isClosed(silent), { timeout: PATIENCE_MS });
+  expect([recent, partial].map(isClosed)).toEqual([false, false]);
+
+  vi.advanceTimersByTime(200);
+  tracker.closeIdle();
+  await vi.waitUntil(() => isClosed(recent), { timeout: PATIENCE_MS });
+  expect(isClosed(partial)).toBe(false);
 });
 
 it('the connections that a drain cuts are counted if the client has sent something, which a plug of the accept queue never does', async () => {
@@ -133,7 +130,6 @@ it('the connections that a drain cuts are counted if the client has sent somethi
 
 it('a response in a drain is sent whole to a client that reads late, and its connection is closed then', async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
-  onTestFinished(() => void vi.useRealTimers());
   const body = Buffer.alloc(20e6, 'x');
   server.removeAllListeners('request').on('request', (_, response: ServerResponse) => {
     response.end(body);
