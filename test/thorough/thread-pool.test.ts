@@ -139,6 +139,14 @@ describe('calls', () => {
     expect(state()).toEqual({ threads: 2, running: 2, queueSize: 0 });
   });
 
+  it('that waited run in as many threads at once as there are', async () => {
+    const { hold } = start({ threads: 2 });
+    const first = await Promise.all([hold(), hold()]);
+    const waited = Promise.all([hold(), hold()]);
+    for (const { gate } of first) gate.open();
+    for (const { gate } of await waited) gate.open();
+  });
+
   it('are refused if threads and queue are full', async () => {
     const { hold, call, outcomes } = start({ maxQueue: 1 });
     const { gate } = await hold();

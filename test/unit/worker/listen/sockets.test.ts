@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import http from 'node:http';
-import type { Socket } from 'node:net';
+import net, { type AddressInfo, type Socket } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { WorkerSockets } from '../../../../src/worker/listen/sockets.js';
 import { RequestTracker } from '../../../../src/worker/serve/tracker.js';
@@ -41,6 +41,25 @@ it.each([
     expect(listen).toHaveBeenCalledTimes(listens);
   },
 );
+
+it('serves the connections of an adopted socket until the socket is released', async () => {
+  const { sockets, server } = await start();
+  sockets.add(server);
+  sockets.mayAdopt();
+  const other = net.createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  sockets.adopt(1, Reflect.get(other, '_handle'));
+  const served = once(server, 'connection');
+  net.connect(port, '127.0.0.1').unref().end();
+  await served;
+
+  sockets.release(1);
+
+  const late = net.connect(port, '127.0.0.1');
+  onTestFinished(() => void late.destroy());
+  await expect(once(late, 'connect')).rejects.toThrow('ECONNREFUSED');
+});
 
 it('serves a connection of another worker once the app listens, and closes an earlier one', async () => {
   const { sockets, server } = await start();

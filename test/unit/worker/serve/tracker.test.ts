@@ -128,6 +128,27 @@ it('the connections that a drain cuts are counted if the client has sent somethi
   await once(silent, 'close');
 });
 
+it('an event stream is ended once, and what the app writes later is dropped', async () => {
+  let stream!: ServerResponse;
+  server.removeAllListeners('request').on('request', (_, response: ServerResponse) => {
+    stream = response.writeHead(200, { 'content-type': 'text/event-stream' });
+    stream.write(': open\n\n');
+  });
+  await listen();
+  const client = net.connect((server.address() as AddressInfo).port, '127.0.0.1');
+  client.write('GET / HTTP/1.1\r\nHost: test\r\n\r\n');
+  await once(client, 'data');
+  const [open, ...more] = tracker.endless.present();
+  expect(more).toEqual([]);
+
+  tracker.endless.leave(open);
+  expect(stream.write('late')).toBe(true);
+  const [last] = (await once(client, 'data')) as [Buffer];
+  expect(String(last)).toBe('0\r\n\r\n');
+  expect(tracker.endless.present()).toEqual([]);
+  await once(client, 'end');
+});
+
 it('a response in a drain is sent whole to a client that reads late, and its connection is closed then', async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   const body = Buffer.alloc(20e6, 'x');
