@@ -71,7 +71,7 @@ export function wantsToLead(step: Step, worker: Worker): void {
   step.change(worker, { follows: true });
 }
 
-/** The worker answers a lease. Even a late answer shows that the worker is no longer blocked. */
+/** The worker acknowledges a lease. Even if late, this shows that it is no longer blocked. */
 export function onLeads(step: Step, worker: ReadyWorker, { seq }: WorkerEventOf<'leads'>): void {
   if (worker.lapsed) step.change(worker, { lapsed: false });
   const { lease } = step.state.leadership;

@@ -33,7 +33,7 @@ export interface Situation {
 /** The data about a `@CpuBound()` method that is available without a thread. */
 export type Subject = Situation & Omit<Member & Found, 'instance'>;
 
-// Metadata keys of Nest, the same in 11 and 12.
+// Nest's metadata keys, the same in 11 and 12.
 const CONSTRUCTOR_PARAMETERS = 'design:paramtypes';
 const INJECTED_PARAMETERS = 'self:paramtypes';
 const INJECTED_PROPERTIES = 'self:properties_metadata';

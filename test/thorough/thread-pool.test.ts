@@ -170,7 +170,7 @@ describe('calls', () => {
 
   it('end with their thread after their timeout, and a waiting call gets a new one', async () => {
     const { hold, call, outcomes, lost } = start();
-    const { thread, result } = await hold({ timeoutMs: 100 });
+    const { thread, result } = await hold({ timeoutMs: 2_000 });
     const waiting = call('where');
     await expect(result).rejects.toThrow(TaskTimeoutException);
     expect(await waiting).not.toBe(thread);

@@ -50,7 +50,7 @@ const schema = v.strictObject({
   prefix: v.optional(
     v.pipe(
       v.string(),
-      v.regex(/^[\w.:{}-]{1,100}$/, "1 to 100 letters, digits and '_', '.', ':', '-', '{' or '}'"),
+      v.regex(/^[\w.:{}-]{1,100}$/, "1 to 100 letters, digits, '_', '.', ':', '-', '{' or '}'"),
     ),
     'bull',
   ),

@@ -15,7 +15,7 @@ export interface Namespace {
 
 /**
  * The adapter of one namespace. A worker handles its own message when the hub echoes it, so all
- * workers handle messages in one order.
+ * workers handle messages in the same order.
  */
 export class HubAdapter extends ClusterAdapterWithHeartbeat {
   constructor(
@@ -89,7 +89,7 @@ function isJson(socket: { readonly data: unknown }): boolean {
     encodeJson(socket);
     return true;
   } catch {
-    extension()?.warn('socket.data of a client is not JSON, so other workers see it as empty');
+    extension()?.warn("cannot encode a client's socket.data as JSON; other workers see {}");
     return false;
   }
 }

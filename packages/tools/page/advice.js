@@ -23,7 +23,7 @@ export function Advice({ advice, actions, canChange }) {
 
 function Functions({ functions, waitP99Ms }) {
   return html`
-    <p class="meta">Requests wait at least ${ms(waitP99Ms)} for the event loop (p99).</p>
+    <p class="meta">The p99 wait for the event loop is at least ${ms(waitP99Ms)}.</p>
     <div class="scroll" role="region" aria-labelledby="advice" tabindex="0">
       <table>
         <thead>

@@ -72,7 +72,7 @@ export interface ClusterEventMap {
     abortedRequests: number;
     /** WebSockets among the destroyed connections. */
     destroyedWebSockets: number;
-    /** A problem while the worker ended, in words; `null` if there was none. */
+    /** A problem as the worker ended, in words; `null` if there was none. */
     problem: string | null;
   };
   /** A worker has ended for any reason. This event follows `worker-died` or `worker-stopped`. */

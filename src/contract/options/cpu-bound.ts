@@ -21,11 +21,11 @@ export interface CpuBoundOptions {
 }
 
 const cpuBoundOptions = optionGroup({
-  name: v.optional(text(/^[\w.:-]{1,100}$/, "1 to 100 letters, digits and '_', '.', ':' or '-'")),
+  name: v.optional(text(/^[\w.:-]{1,100}$/, "1 to 100 letters, digits, '_', '.', ':' or '-'")),
   timeoutMs: v.optional(durationMs(1)),
   abortOnDisconnect: v.optional(flag),
   // It becomes part of Redis keys.
-  queue: v.optional(text(/^[\w.-]{1,100}$/, "1 to 100 letters, digits and '_', '.' or '-'")),
+  queue: v.optional(text(/^[\w.-]{1,100}$/, "1 to 100 letters, digits, '_', '.' or '-'")),
 } satisfies SchemaOf<CpuBoundOptions>);
 
 /**

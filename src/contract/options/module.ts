@@ -43,7 +43,7 @@ export type HealthIndicatorEntry =
       check(): HealthIndicatorReport | PromiseLike<HealthIndicatorReport>;
     });
 
-/** Options of the health endpoints. */
+/** Options for the health endpoints. */
 export interface HealthOptions {
   /** Path of the full report; `/live` and `/ready` are below it. Default `/health`. */
   path?: string | undefined;
@@ -84,11 +84,11 @@ const health = optionGroupOrFalse({
   indicators: option(indicators, Object.freeze([])),
 } satisfies SchemaOf<HealthOptions>);
 
-/** Options of the metrics endpoint. */
+/** Options for the metrics endpoint. */
 export interface MetricsOptions {
   /** Path of the endpoint. Default `/metrics`. */
   path?: string | undefined;
-  /** Bucket bounds of `http_request_duration_seconds`, in seconds, ascending. Default: 0.005 to 10, the client's bounds. */
+  /** Bucket bounds of `http_request_duration_seconds`, in seconds, ascending. Default: 0.005 to 10, `prom-client`'s bounds. */
   buckets?: readonly number[] | undefined;
   /** The app's registry, from `prom-client` or `@prometheus-io/client`. Default: their default registries. */
   registry?: MetricsRegistry | undefined;
@@ -126,7 +126,7 @@ const metrics = optionGroupOrFalse({
 /** A class that Nest can instantiate. */
 export type Class = new (...dependencies: never[]) => unknown;
 
-/** Options of `@CpuBound()` methods. Every worker has its own threads and queue. */
+/** Options for `@CpuBound()` methods. Every worker has its own threads and queue. */
 export interface OffloadOptions {
   /**
    * Maximum number of threads, 1..256. They start when calls wait, and end after a minute without

@@ -81,7 +81,7 @@ export interface ClusterSnapshot {
   readonly ready: number;
   /** Workers that must be ready for the cluster to be up: a count, a share below 1 of the desired workers, or `'all'`. */
   readonly minReady: number | 'all';
-  /** Number of the last completed rolling reload. */
+  /** The generation of the last completed reload. */
   readonly generation: number;
   /** Number of slots in a crash loop. */
   readonly degraded: number;

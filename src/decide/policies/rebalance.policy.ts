@@ -3,13 +3,13 @@ import type { LoadReport } from '../../contract/messages.js';
 /** A load up to this ratio above the mean is accepted, because moving connections would cost more. */
 const TOLERANCE = 0.05;
 
-/** If a worker's load is this ratio below the mean, every worker above the mean gives load away. */
+/** If a worker's load is this fraction below the mean, every worker above the mean sheds load. */
 const SHORTAGE = 0.15;
 
 /** A difference of up to this many standard deviations is treated as noise (Poisson: the square root of the count). */
 const STANDARD_DEVIATIONS = 3;
 
-/** A surplus above this ratio is clear: the worker must give load away now, and the next round starts earlier. */
+/** A surplus above this ratio is clear: the worker must shed load now, and the next round starts earlier. */
 const CLEAR_SURPLUS = 0.15;
 
 /** A surplus that is not clear must last this many rounds, longer than a garbage collection. */
@@ -27,7 +27,7 @@ const FULL_UTILIZATION = 0.8;
 /** A surplus counts as shrinking if it is below this share of its initial ratio. */
 const PROGRESS = 0.8;
 
-/** After this many rounds with the same surplus, a worker is asked less and less often to give load away. */
+/** After this many rounds with the same surplus, a worker is asked less and less often to shed load. */
 const PATIENT_ROUNDS = 20;
 
 /** The maximum number of rounds between two requests to a worker whose surplus does not change. */

@@ -16,7 +16,7 @@ import {
 import { restartDelayMs } from '../policies/failure.policy.js';
 import type { Step } from '../step.js';
 
-/** A starting worker has no requests to finish, so it is killed after this time. */
+/** A worker asked to leave while it starts has no requests, so it is killed after this time. */
 const ABANDON_BOOT_MS = 1_000;
 
 /** Added to the worker's own time limit, because the primary notices the exit later. */

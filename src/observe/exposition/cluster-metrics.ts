@@ -53,7 +53,7 @@ const ROWS: readonly Row[] = [
   ['workers_desired', 'Desired number of workers', ({ snapshot }) => [[{}, snapshot.desired]]],
   [
     'generation',
-    'Number of the last completed rolling reload',
+    'Generation of the last completed reload',
     ({ snapshot }) => [[{}, snapshot.generation]],
   ],
   [

@@ -75,8 +75,8 @@ export class EventLoopHealthIndicator {
   ) {}
 
   /**
-   * Down if the delay exceeds the limit, and degraded above 80 % of the limit. Always up without a
-   * limit, because a blocked event loop cannot respond.
+   * Down if the delay exceeds the limit, and degraded above 80 % of the limit. Without a
+   * limit, it is always up, because a blocked event loop cannot run the check.
    *
    * @param maxDelayMs limit on the 99th percentile of the last heartbeat interval. Default: none.
    */

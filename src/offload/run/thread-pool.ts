@@ -86,7 +86,7 @@ export class ThreadPool implements Runner {
 
   /** Loads all tasks in a separate thread, which is then terminated. @returns messages about the problems. */
   async check(): Promise<readonly string[]> {
-    // If the thread exits while loading, Piscina rejects the message only with minThreads = 1.
+    // If the thread exits while loading, Piscina rejects the call only with minThreads = 1.
     const piscina = await this.#create(1, 1);
     try {
       return describeProblems((await post(piscina, { type: 'check' })) as Problem[]);

@@ -40,7 +40,7 @@ export class Http2Sessions {
       }
       this.#sessions.add(session);
       session.once('close', () => this.#sessions.delete(session));
-      // With TLS, session.socket is the TLS socket, which has its connection since the handshake.
+      // With TLS, session.socket is the TLS socket, which got its connection at the handshake.
       const connection = (session.socket as TrackedSocket)[CONNECTION];
       if (connection === undefined) return;
       session[CONNECTION] = connection;

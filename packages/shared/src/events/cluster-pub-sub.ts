@@ -15,7 +15,7 @@ const JOIN_MS = 3_000;
 
 /**
  * A `PubSub` for GraphQL subscriptions. It reaches the subscribers of all workers. It has the
- * methods of graphql-subscriptions' `PubSubEngine`. All workers get the messages in one order, and
+ * methods of graphql-subscriptions' `PubSubEngine`. All workers get the messages in the same order, and
  * each message at most once. Payloads are copied as if by `structuredClone()`.
  */
 @Injectable()

@@ -15,7 +15,7 @@ export interface ClusterLimitOptions {
   readonly waitMs?: number | undefined;
 }
 
-/** A response of Express or Fastify. */
+/** An Express or Fastify response. */
 export interface LimitedResponse {
   header(name: string, value: string): unknown;
 }

@@ -3,7 +3,7 @@ import { MAX_BACKLOG_BYTES, type Peer, type RequestOf } from '../wire/protocol.j
 type Membership = Pick<RequestOf<'join'>, 'channel' | 'name'>;
 
 /**
- * Channels whose members exchange messages across workers. All members see the messages in one order,
+ * Channels whose members exchange messages across workers. All members see the messages in the same order,
  * because the sender gets an echo at its message's place. When a member leaves, the others are notified.
  */
 export class Channels {

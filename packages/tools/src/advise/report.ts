@@ -174,7 +174,7 @@ export function linesOf(advice: Advice): readonly string[] {
 
 function tableOf({ waitP99Ms, waitP99WithoutMs, functions }: Advice): readonly string[] {
   return [
-    `Requests wait at least ${formatMs(waitP99Ms)} ms for the event loop (p99); without these functions, ${formatMs(waitP99WithoutMs)} ms.`,
+    `The p99 wait for the event loop is at least ${formatMs(waitP99Ms)} ms; without these functions, ${formatMs(waitP99WithoutMs)} ms.`,
     '',
     ...formatTable(COLUMNS, functions),
     '',

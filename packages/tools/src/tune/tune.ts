@@ -15,7 +15,7 @@ const COLUMNS: readonly Column<Measurement>[] = [
   { title: 'memory MB', value: ({ memoryBytes }) => (memoryBytes / 1e6).toFixed(0) },
 ];
 
-/** Measures several numbers of workers in turn, and prints the best number with the reason. */
+/** Tries several worker counts in turn, and prints the best one with the reason. */
 export async function tune(
   plan: Plan,
   maxWorkers: number,

@@ -191,11 +191,11 @@ it('checks the options of @CpuBound(), and names its method', () => {
     expect(check(options)).toEqual(options);
   }
   for (const [key, expected, values] of [
-    ['name', "1 to 100 letters, digits and '_', '.', ':' or '-'", ['', 'a b', 'é', 'a\n', 5]],
+    ['name', "1 to 100 letters, digits, '_', '.', ':' or '-'", ['', 'a b', 'é', 'a\n', 5]],
     ['name', '1 to 100 letters', ['x'.repeat(101)]],
     ['timeoutMs', 'a number of milliseconds from 1', [0, NaN, MAX_TIMER_MS + 1, '5']],
     ['abortOnDisconnect', 'true or false', [1, null]],
-    ['queue', "1 to 100 letters, digits and '_', '.' or '-'", ['', 'a:b', 'x'.repeat(101)]],
+    ['queue', "1 to 100 letters, digits, '_', '.' or '-'", ['', 'a:b', 'x'.repeat(101)]],
     ['timeout', 'known options: name, timeoutMs, abortOnDisconnect', [5]],
   ] as const) {
     for (const value of values) {
