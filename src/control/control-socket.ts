@@ -44,7 +44,7 @@ export class ControlSocket {
     process.once('exit', this.#onExit);
   }
 
-  /** Opens the socket. If that fails, logs one warning and retries regularly while the cluster runs. */
+  /** Opens the socket. If that fails, logs one warning and retries while the cluster runs. Never rejects. */
   static async open(
     cluster: ControlledCluster,
     options: ResolvedClusterOptions,

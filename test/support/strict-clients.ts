@@ -10,7 +10,7 @@ interface Options {
   readonly clients: number;
   /** After each answer. */
   readonly pauseMs: number;
-  /** How many requests a client sends in one write, always. Default 1. */
+  /** How many requests a client sends in one write, always. `served` counts them as one. Default 1. */
   readonly pipelined?: number;
 }
 

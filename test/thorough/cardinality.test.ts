@@ -190,6 +190,6 @@ describe.each([
   { program: 'nest11', adapter: 'express' },
   { program: 'nest11', adapter: 'fastify' },
 ] as const)('routes that are not those of Nest, in $program on $adapter', (row) => {
-  serve('routes#native', row.adapter, { program: row.program });
+  serve('native-routes', row.adapter, { program: row.program });
   itCounts(row.adapter, NATIVE);
 });

@@ -99,13 +99,13 @@ export interface Extension {
    */
   thread(name: string): (() => Promise<string>) | undefined;
   /**
-   * Sets clients that a drain gradually sends to other workers. The drain waits until all have left.
+   * Sets clients that a drain sends to other workers, as fast as those accept them, until all have left.
    *
    * @param present returns the current clients.
    * @param leave asks one client to leave.
    */
   onDrain<T>(present: () => readonly T[], leave: (one: T) => void): void;
-  /** Sets a function that returns whether a drain must wait. Only work begun before `before` (monotonic ms) counts. */
+  /** Sets a function that returns whether a drain must wait for work other than requests. Only work begun before `before` (monotonic ms) counts. */
   onDrainTasks(pending: (before: number) => boolean): void;
   /** Adds metrics if the app has `/metrics`. */
   metrics(contribution: MetricsContribution): void;

@@ -67,7 +67,7 @@ export type ThreadMessage =
   /** Closes the module and telemetry before the thread is terminated. */
   | { readonly type: 'close' };
 
-/** Timeout for shutting down an OpenTelemetry SDK in the thread. */
+/** Timeout for shutting down an OpenTelemetry SDK in the thread: below `CLOSE_MS` of the pool. */
 const TELEMETRY_MS = 900;
 
 type Constructor = new () => object;

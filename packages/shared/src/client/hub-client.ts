@@ -42,7 +42,7 @@ export interface LineEvents {
   opened(instance: string): void;
   frame(header: FromHub, body: Buffer): void;
   closed(): void;
-  /** Called when the hub cannot be used. The client retries, and calls `opened()` on success. */
+  /** Called when the hub cannot be used. The line retries, and calls `opened()` on success. */
   unavailable(why: string): void;
 }
 

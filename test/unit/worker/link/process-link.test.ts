@@ -436,13 +436,19 @@ describe('a message to a worker', () => {
 
   it.each<[what: string, message: object, appListens: boolean, closed: number, received: object[]]>(
     [
-      ['brings one', ADOPT, false, 0, [[ADOPT, socket]]],
-      ['brings none', seal({ type: 'collect' }), false, 1, [[seal({ type: 'collect' }), socket]]],
+      ['is of a type that has one', ADOPT, false, 0, [[ADOPT, socket]]],
+      [
+        'is of a type that has none',
+        seal({ type: 'collect' }),
+        false,
+        1,
+        [[seal({ type: 'collect' }), socket]],
+      ],
       ['has another version', { ...ADOPT, v: 2 }, false, 1, []],
       ["is the app's, which does not listen", { question: 1 }, false, 1, []],
       ["is the app's, which listens", { question: 1 }, true, 0, []],
     ],
-  )('with a socket, which is closed if no one takes it: it %s', (...row) => {
+  )('with a socket, which is closed if no one takes it: the message %s', (...row) => {
     const [, message, appListens, closed, all] = row;
     const { ipc, received } = start();
     socket.close.mockClear();
