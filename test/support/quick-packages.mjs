@@ -103,7 +103,7 @@ export async function prepareFixtures() {
     rmSync(join(nest11, 'node_modules', own.name), { recursive: true, force: true });
     copyBuiltPackage(own, join(nest11, 'node_modules'));
   }
-  for (const program of ['app.mjs', 'declare.mjs', 'behaviours/socket-io.mjs']) {
+  for (const program of ['app.mjs', 'declare.mjs', 'decorate.mjs', 'behaviours/socket-io.mjs']) {
     cpSync(join(fixtures, program), join(nest11, basename(program)));
   }
   for (const part of ['dist', 'public', 'package.json']) {
