@@ -23,6 +23,7 @@ function addRelease(directory: string): void {
     [join(QUICK_PACKAGES, 'nestjs-cluster')]: 'node_modules/nestjs-cluster',
     [join(fixtures, 'app.mjs')]: 'main.mjs',
     [join(fixtures, 'declare.mjs')]: 'declare.mjs',
+    [join(fixtures, 'decorate.mjs')]: 'decorate.mjs',
     [join(fixtures, 'behaviours/locks.mjs')]: 'locks.mjs',
   };
   for (const [from, to] of Object.entries(own)) {
