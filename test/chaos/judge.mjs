@@ -4,6 +4,9 @@ import { median } from '../bench/statistics.mjs';
 const LAG_MS = 1_000;
 const AROUND_MS = 1_500;
 
+/** How long a call of `@CpuBound()` waits for a thread at most. */
+const QUEUE_TIMEOUT_MS = 5_000;
+
 /** How much more the primary may hold late in a run than early in it, at rest both times. */
 const TOLERANCES = {
   descriptors: { more: 3, ratio: 0 },
@@ -22,7 +25,7 @@ export function judge(settings, seen) {
   // After the primary has ended, all losses are one problem.
   const ended = seen.diedEarly?.at ?? Infinity;
   for (const loss of clients.losses.filter(({ at }) => at <= ended)) {
-    const cause = allowance(loss, cluster.deaths);
+    const cause = allowance(loss, cluster.deaths) ?? overdue(loss, faults);
     if (cause !== undefined) {
       allowed[cause] = (allowed[cause] ?? 0) + 1;
       continue;
@@ -77,6 +80,22 @@ export function allowance({ since, at, answered, pid }, deaths) {
     return !answered && at >= each.at - LAG_MS;
   });
   return death && (pid === undefined ? `${death.fault}, owner unknown` : death.fault);
+}
+
+/**
+ * A call waits for a thread for a limited time, which goes on while all processes are stopped. Its
+ * 503 is allowed if the call has not waited that long without the time that they were stopped.
+ *
+ * @returns the cause that allows the loss, or undefined.
+ */
+export function overdue({ what, asked, at }, faults) {
+  if (!/^503 .*it waited too long for a thread/.test(what)) return undefined;
+  const waitedMs = at - asked;
+  const stop = faults.find(({ name, at: from, parameters: { forMs } }) => {
+    const wasOpen = name === 'group' && at > from && asked < from + forMs + LAG_MS;
+    return wasOpen && waitedMs >= QUEUE_TIMEOUT_MS && waitedMs - forMs < QUEUE_TIMEOUT_MS;
+  });
+  return stop && 'group, waited 5 s for a thread';
 }
 
 /**

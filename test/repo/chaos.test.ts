@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { FAULTS } from '../chaos/faults.mjs';
-import { allowance, flatness } from '../chaos/judge.mjs';
+import { allowance, flatness, overdue } from '../chaos/judge.mjs';
 import { schedule, timetable } from '../chaos/schedule.mjs';
 import { fallen, readCounters } from '../chaos/scraper.mjs';
 
@@ -64,6 +64,27 @@ describe('a loss of a chaos run', () => {
     ['nobody had answered and the death was before', { ...notAccepted, ...late }, [death]],
   ])('is not allowed where %s', (_name, loss, deaths) => {
     expect(allowance(loss, deaths)).toBeUndefined();
+  });
+});
+
+describe('a call that waited too long for a thread', () => {
+  const what = '503 {"message":"it waited too long for a thread"}';
+  const group = { name: 'group', at: 10_000, parameters: { forMs: 6_000 } };
+  const call = { what, asked: 9_990, at: 16_010 };
+
+  it('is allowed where it waited while everything was stopped', () => {
+    expect(overdue(call, [group])).toBe('group, waited 5 s for a thread');
+  });
+
+  it.each([
+    ['nothing was stopped', call, []],
+    ['it got another answer', { ...call, what: '500 {"message":"other"}' }, [group]],
+    ['it waited less', { ...call, asked: 11_100 }, [group]],
+    ['it would have waited that long anyway', { ...call, asked: 4_000 }, [group]],
+    ['it was asked later', { ...call, asked: 20_000, at: 26_000 }, [group]],
+    ['only the primary was stopped', call, [{ ...group, name: 'primary' }]],
+  ])('is not allowed where %s', (_name, loss, faults) => {
+    expect(overdue(loss, faults)).toBeUndefined();
   });
 });
 

@@ -62,10 +62,11 @@ async function client() {
       await session.pause();
     } catch (lost) {
       if (!(lost instanceof Lost)) throw lost;
-      const { since = began, answered = false, pid } = session.connection ?? {};
+      const { since = began, answered = false, pid, asked } = session.connection ?? {};
       session.connection?.destroy();
       const { outcome, message: what } = lost;
-      process.send({ loss: { client: kind, outcome, what, since, at: Date.now(), answered, pid } });
+      const loss = { client: kind, outcome, what, since, at: Date.now(), answered, pid, asked };
+      process.send({ loss });
       await delay(AFTER_LOSS_MS);
     }
   }
@@ -81,11 +82,12 @@ async function converse(to, session) {
   session.connection = connection;
   for (let turn = 0; ; turn++) {
     const { text, status, body } = WAYS[kind](turn);
+    connection.asked = Date.now();
     connection.write(text);
     const answer = await connection.answer();
     const good = typeof body === 'string' ? answer.body === body : body.test(answer.body);
     if (answer.status !== status || !good) {
-      throw new Lost('unexpected', `${answer.status} ${answer.body.slice(0, 100)}`);
+      throw new Lost('unexpected', `${answer.status} ${answer.body.slice(0, 200)}`);
     }
     session.succeeded();
     if (answer.last) return connection.leave();

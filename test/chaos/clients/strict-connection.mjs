@@ -28,6 +28,8 @@ export class StrictConnection {
   pid;
   /** When it last brought something, or was made. */
   since = Date.now();
+  /** When the last request was sent. */
+  asked;
   /** It has brought an answer. */
   answered = false;
   #received = '';
