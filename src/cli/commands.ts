@@ -39,7 +39,7 @@ export function addCommands(program: Command): void {
   onCluster(
     program,
     'reload',
-    'Replaces all workers with the release now on disk, one at a time and without downtime. If a new worker fails, the previous release keeps serving',
+    'Replaces all workers with the release now on disk, without downtime. If a new worker fails, the previous release keeps serving',
   ).action(reload);
   onCluster(program, 'scale', 'Changes the number of workers', 'scale +1')
     .argument('<workers>', 'the number, or the change: 4, +1 or -1', wantedWorkers)

@@ -122,6 +122,7 @@ export interface Slot {
   readonly abortedRequests: number;
   /** Upkeep replaces no worker of the slot before this time: the last replacement failed or did not help. */
   readonly noReplacementBefore: number;
+  readonly replacement: Replacement | undefined;
 }
 
 /** A request to replace the worker of a slot without downtime. */
@@ -219,7 +220,6 @@ export interface ClusterState {
   readonly reloads: Readonly<Record<ReloadOutcome, number>>;
   readonly pendingRequests: readonly PendingRequest[];
 
-  readonly replacement: Replacement | undefined;
   readonly replacementsWaiting: readonly ReplacementRequest[];
 
   readonly bootErrors: BootErrors;
@@ -260,13 +260,17 @@ export function slotsOfOtherReleases(
   });
 }
 
-export function candidateOf({ replacement }: ClusterState, slot: number): WorkerId | undefined {
-  if (replacement?.slot !== slot || replacement.phase === 'handing-over') return undefined;
-  return replacement.candidate;
+/** The replacements under way. Only a reload has several. */
+export function replacementsOf({ slots }: ClusterState): readonly Replacement[] {
+  return slots.flatMap(({ replacement }) => replacement ?? []);
 }
 
-export function contendersOf(state: ClusterState, { index, worker }: Slot): readonly Worker[] {
-  const ids = [worker, candidateOf(state, index)];
+export function candidateOf({ replacement }: Slot): WorkerId | undefined {
+  return replacement?.phase === 'handing-over' ? undefined : replacement?.candidate;
+}
+
+export function contendersOf(state: ClusterState, slot: Slot): readonly Worker[] {
+  const ids = [slot.worker, candidateOf(slot)];
   return ids.flatMap((id) => (id === undefined ? [] : (state.workers.get(id) ?? [])));
 }
 
@@ -277,7 +281,7 @@ export function isServed(state: ClusterState, slot: Slot): boolean {
 /** Every process of a slot: draining workers, then the slot's worker, then its candidate. */
 export function workersOf(state: ClusterState, slot: number): readonly Worker[] {
   const { worker } = state.slots[slot]!;
-  const candidate = candidateOf(state, slot);
+  const candidate = candidateOf(state.slots[slot]!);
   const place = ({ id }: Worker) => (id === candidate ? 2 : id === worker ? 1 : 0);
   return [...state.workers.values()]
     .filter((each) => each.slot === slot)

@@ -43,6 +43,7 @@ export function newSlot(index: number, release: Slot['release']): Slot {
     lastExit: null,
     abortedRequests: 0,
     noReplacementBefore: 0,
+    replacement: undefined,
   };
 }
 

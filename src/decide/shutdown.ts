@@ -3,7 +3,6 @@ import type { ErrorReport } from '../contract/errors/error-report.js';
 import { LEAVE_SIGNAL } from '../contract/messages.js';
 import type { ClusterEvent } from './input.js';
 import { cancelReload } from './replace/reload.js';
-import { cancelReplacements } from './replace/replacement.js';
 import { cancelRequests } from './replace/answers.js';
 import type { Step } from './step.js';
 import { retire } from './worker/worker-actions.js';
@@ -70,8 +69,11 @@ function begin(step: Step, exitCode: number, signal: NodeJS.Signals): void {
   step.set({ shutdown: { phase: 'draining', exitCode, signal } });
   // Workers still listen during the lame-duck period.
   step.arm({ type: 'lame-duck-over' }, step.options.shutdown.lameDuckMs);
-  for (const { index } of step.state.slots) step.disarm({ type: 'start-due', slot: index });
-  cancelReplacements(step);
+  step.set({ replacementsWaiting: [] });
+  for (const { index } of step.state.slots) {
+    step.disarm({ type: 'start-due', slot: index });
+    step.setSlot(index, { replacement: undefined });
+  }
   for (const worker of step.state.workers.values()) {
     if (worker.state !== 'draining') retire(step, worker, 'shutdown', signal);
   }

@@ -69,7 +69,6 @@ export function newCluster(
     lastReload: release.generation,
     reloads: { completed: 0, aborted: 0, reverted: 0 },
     pendingRequests: [],
-    replacement: undefined,
     replacementsWaiting: [],
     bootErrors: { generation: release.generation, printer: undefined, reported: [] },
     verified: [],

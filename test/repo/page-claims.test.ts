@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { seal } from '../../src/contract/messages.js';
+import { workerArguments } from '../../src/primary/worker-arguments.js';
 import {
   documentedProtocolVersion,
   PACKAGE_READMES,
@@ -45,6 +46,11 @@ describe('the page of compatibility', () => {
   it('tells the number of the protocol', () => {
     expect(seal({ type: 'listen-request' }).v).toBe(documentedProtocolVersion());
   });
+});
+
+it('the page on how it works names the flag of workers', () => {
+  const { execArgv, own } = workerArguments(2, 'main.js');
+  expect(readDocument('docs/how-it-works.md')).toContain(`\`${execArgv[own - 1]}\``);
 });
 
 it('the page of security counts and names every dependency', () => {

@@ -1,11 +1,12 @@
 import { resolveOptions } from '../../src/contract/options/resolve.js';
 import type { ClusterEvent, WorkerEvent } from '../../src/decide/input.js';
 import type { Transition } from '../../src/decide/transition.js';
-import type {
-  ClusterState,
-  ProgramPaths,
-  Requester,
-  WorkerId,
+import {
+  type ClusterState,
+  type ProgramPaths,
+  replacementsOf,
+  type Requester,
+  type WorkerId,
 } from '../../src/decide/cluster-state.js';
 import { keyOf, type Settings } from '../../src/decide/step.js';
 import { Clock } from './clock.js';
@@ -118,13 +119,13 @@ export class World implements Surface {
 
   /** Whether nothing is under way and every wanted slot has a ready worker. */
   get atRest(): boolean {
-    const { slots, desired, workers, reload, replacement, shutdown } = this.state;
+    const { slots, desired, workers, reload, shutdown } = this.state;
     const { replacementsWaiting, pendingRequests, everReady } = this.state;
     if (shutdown !== undefined) return this.ended !== undefined;
     return (
       everReady &&
       reload === undefined &&
-      replacement === undefined &&
+      replacementsOf(this.state).length === 0 &&
       replacementsWaiting.length === 0 &&
       pendingRequests.length === 0 &&
       slots.every(({ index, worker }) => index >= desired || stateOf(worker) === 'ready') &&

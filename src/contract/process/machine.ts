@@ -59,7 +59,7 @@ export const MEMORY_OF_PRIMARY_BYTES = 64 * MIB;
 
 /**
  * The number of workers for `workers: 'auto'`: the number of cores that this process may use. It is
- * lower if the cgroup's memory limit has no room for these workers and the extra worker of a reload.
+ * lower if the cgroup's memory limit has no room for these workers and a quarter more in a reload.
  * At least 1.
  */
 export function availableWorkers(
@@ -68,7 +68,7 @@ export function availableWorkers(
 ): number {
   const cores = availableCores(limits, affine);
   const forWorkers = limits.memoryBytes - MEMORY_OF_PRIMARY_BYTES;
-  const byMemory = Math.floor(forWorkers / MEMORY_PER_WORKER_BYTES) - 1;
+  const byMemory = Math.floor((Math.floor(forWorkers / MEMORY_PER_WORKER_BYTES) * 4) / 5);
   return Math.max(1, Math.min(cores, byMemory));
 }
 

@@ -9,12 +9,13 @@ import {
   type ProgramPaths,
   type Release,
   type ReloadUnderWay,
+  replacementsOf,
   slotsOfOtherReleases,
   wantedSlots,
   type Worker,
 } from '../cluster-state.js';
 import { answerRequests, awaitsReload } from './answers.js';
-import { isRequested, requestReplacement, withdraw } from './replacement.js';
+import { requestReplacement, withdraw } from './replacement.js';
 import type { Step } from '../step.js';
 
 /** After this many failures of serving workers, a release is rolled back. */
@@ -58,7 +59,7 @@ export function programFound(step: Step, program: ProgramPaths | Error): void {
   step.set({ strikes: 0, reload: { ...underWay, release, before } });
 }
 
-/** Called after each event: replaces the slots one by one, and then ends the reload. */
+/** Called after each event: replaces the next slot, and finally ends the reload. */
 export function settleReload(step: Step): void {
   const { reload: underWay } = step.state;
   if (underWay?.release === undefined) return;
@@ -66,17 +67,23 @@ export function settleReload(step: Step): void {
   const failure = failureOf(step, release);
   if (failure !== undefined) {
     if (outcome === 'completed') return goBack(step, { ...underWay, reason: failure });
+    withdraw(step, ({ cause }) => cause === 'reload', 'the rollback failed');
     return end(step, 'aborted', `${reason}; not every worker could be rolled back: ${failure}`);
   }
-  if (isRequested(step.state, ({ cause }) => cause === 'reload')) return;
+  if (step.state.replacementsWaiting.some(({ cause }) => cause === 'reload')) return;
+  const begun = replacementsOf(step.state).filter(({ cause }) => cause === 'reload');
   // The slots are read after each event, because the cluster may have been scaled.
-  const pending = slotsOfOtherReleases(step.state, release);
-  // The slot of a worker that waits for the reload comes last.
-  const slot = pending.find(({ index }) => !awaitsReload(step.state, index)) ?? pending[0];
+  const pending = slotsOfOtherReleases(step.state, release).filter(
+    ({ replacement }) => replacement?.cause !== 'reload',
+  );
+  // The slot of a worker that waits for the reload comes last, after all others.
+  const last = begun.length === 0 ? pending[0] : undefined;
+  const slot = pending.find(({ index }) => !awaitsReload(step.state, index)) ?? last;
   if (slot !== undefined) {
     const request = { slot: slot.index, cause: 'reload', detail: 'reload', release } as const;
     return requestReplacement(step, request);
   }
+  if (begun.length > 0) return;
   if (outcome === 'completed') adopt(step, release);
   end(step, outcome, reason);
 }

@@ -7,6 +7,7 @@ import {
   type ReadyWorker,
   type Replacement,
   type ReplacementRequest,
+  replacementsOf,
   type Worker,
 } from '../cluster-state.js';
 import type { Step } from '../step.js';
@@ -22,7 +23,7 @@ const CHECK_TIMEOUT_MS = 2_000;
 /**
  * Asks for a replacement. The new worker starts while the old worker still serves. The old worker
  * drains once the new worker is ready and, in a reload, has passed its checks. If the new worker
- * fails, the old worker stays. Replacements run one at a time.
+ * fails, the old worker stays. Only in a reload, several replacements overlap.
  */
 export function requestReplacement(step: Step, request: ReplacementRequest): void {
   step.set({ replacementsWaiting: [...step.state.replacementsWaiting, request] });
@@ -30,16 +31,22 @@ export function requestReplacement(step: Step, request: ReplacementRequest): voi
 
 /** Whether a replacement selected by `which` is waiting or under way. */
 export function isRequested(
-  { replacement, replacementsWaiting }: ClusterState,
+  state: ClusterState,
   which: (request: ReplacementRequest) => boolean,
 ): boolean {
-  return (replacement !== undefined && which(replacement)) || replacementsWaiting.some(which);
+  return replacementsOf(state).some(which) || state.replacementsWaiting.some(which);
 }
 
-/** Called after each event: starts the next candidate if no replacement is under way. */
+/**
+ * Called after each event: starts the next candidate. Candidates boot one at a time. A reload replaces
+ * a quarter of the slots at once, rounded up, like the default `maxSurge` of Kubernetes.
+ */
 export function beginNextReplacement(step: Step): void {
   const [request, ...waiting] = step.state.replacementsWaiting;
-  if (step.state.replacement !== undefined || request === undefined) return;
+  const underWay = replacementsOf(step.state);
+  const limit = request?.cause === 'reload' ? Math.ceil(step.state.desired / 4) : 1;
+  if (request === undefined || underWay.length >= limit) return;
+  if (underWay.some(({ cause, phase }) => cause !== 'reload' || phase === 'booting')) return;
   step.set({ replacementsWaiting: waiting });
   const { slot, cause, detail } = request;
   const { worker, release: current } = step.state.slots[slot]!;
@@ -50,7 +57,7 @@ export function beginNextReplacement(step: Step): void {
   }
   step.disarm({ type: 'start-due', slot });
   const candidate = fork(step, slot, release);
-  step.set({ replacement: { ...request, release, phase: 'booting', candidate } });
+  step.setSlot(slot, { replacement: { ...request, release, phase: 'booting', candidate } });
 }
 
 export function onCandidateReady(step: Step, worker: ReadyWorker): void {
@@ -59,26 +66,26 @@ export function onCandidateReady(step: Step, worker: ReadyWorker): void {
   // Only the candidate of a new release has to pass further checks.
   const isNew = candidacy.cause === 'reload' && step.state.reload?.outcome === 'completed';
   if (!isNew) return takeOver(step, candidacy);
-  step.set({ replacement: { ...candidacy, phase: 'canary' } });
+  step.setSlot(worker.slot, { replacement: { ...candidacy, phase: 'canary' } });
   step.armFor(worker, 'canary-over', CANARY_MS);
 }
 
 export function endCanary(step: Step, worker: ReadyWorker): void {
   const candidacy = candidacyOf(step, worker, 'canary');
   if (candidacy === undefined) return;
-  if (worker.threads !== 'settled') step.set({ replacement: { ...candidacy, phase: 'verifying' } });
-  else checkHealth(step, candidacy);
+  if (worker.threads === 'settled') return checkHealth(step, candidacy);
+  step.setSlot(worker.slot, { replacement: { ...candidacy, phase: 'verifying' } });
 }
 
 /** Continues the candidacy of a worker whose threads can load their code. */
-export function onThreadsVerified(step: Step, worker: Pick<Worker, 'id'>): void {
+export function onThreadsVerified(step: Step, worker: Worker): void {
   const candidacy = candidacyOf(step, worker, 'verifying');
   if (candidacy !== undefined) checkHealth(step, candidacy);
 }
 
 function checkHealth(step: Step, candidacy: Candidacy): void {
   const worker = { id: candidacy.candidate };
-  step.set({ replacement: { ...candidacy, phase: 'checking' } });
+  step.setSlot(candidacy.slot, { replacement: { ...candidacy, phase: 'checking' } });
   step.send(worker, { type: 'check' });
   step.armFor(worker, 'check-overdue', CHECK_TIMEOUT_MS);
 }
@@ -107,7 +114,6 @@ function takeOver(step: Step, candidacy: Candidacy): void {
   const request = { slot, cause, detail, release };
   const { worker, failures } = step.state.slots[slot]!;
   const predecessor = worker === undefined ? undefined : step.worker(worker);
-  step.set({ replacement: undefined });
   step.setSlot(slot, {
     worker: candidate,
     release,
@@ -124,13 +130,13 @@ function takeOver(step: Step, candidacy: Candidacy): void {
   retire(step, predecessor, cause);
   if (awaitsAnswer(step.state, slot)) return end(step, request, null);
   const handingOver = { ...request, phase: 'handing-over', predecessor: predecessor.id } as const;
-  step.set({ replacement: handingOver });
+  step.setSlot(slot, { replacement: handingOver });
 }
 
 /** Ends the wait for an old worker that has exited or that itself waits for the replacement. */
-export function noLongerAwait(step: Step, { id }: Pick<Worker, 'id'>): void {
-  const { replacement } = step.state;
-  if (replacement?.phase === 'handing-over' && replacement.predecessor === id) {
+export function noLongerAwait(step: Step, worker: Pick<Worker, 'id' | 'slot'>): void {
+  const { replacement } = step.slotOf(worker);
+  if (replacement?.phase === 'handing-over' && replacement.predecessor === worker.id) {
     end(step, replacement, null);
   }
 }
@@ -142,21 +148,18 @@ export function loseCandidate(step: Step, worker: Worker, reason: string): boole
   return candidacy !== undefined;
 }
 
-/** Withdraws replacements: removes waiting requests, and ends a candidacy or the wait for a hand-over. */
+/** Withdraws replacements: removes waiting requests, and ends candidacies and waits for a hand-over. */
 export function withdraw(
   step: Step,
   which: (request: ReplacementRequest | Replacement) => boolean,
   reason: string,
 ): void {
-  const { replacement, replacementsWaiting } = step.state;
+  const { replacementsWaiting } = step.state;
   step.set({ replacementsWaiting: replacementsWaiting.filter((each) => !which(each)) });
-  if (replacement === undefined || !which(replacement)) return;
-  if (replacement.phase === 'handing-over') end(step, replacement, null);
-  else fail(step, replacement, reason);
-}
-
-export function cancelReplacements(step: Step): void {
-  step.set({ replacement: undefined, replacementsWaiting: [] });
+  for (const each of replacementsOf(step.state).filter(which)) {
+    if (each.phase === 'handing-over') end(step, each, null);
+    else fail(step, each, reason);
+  }
 }
 
 export function warnNotReplaced(step: Step, slot: number, message: string): void {
@@ -169,7 +172,6 @@ export function warnNotReplaced(step: Step, slot: number, message: string): void
 function fail(step: Step, candidacy: Candidacy, reason: string): void {
   const { slot, cause, candidate } = candidacy;
   const worker = step.worker(candidate);
-  step.set({ replacement: undefined });
   if (worker !== undefined && worker.state !== 'draining') retire(step, worker, cause);
   const wanted = isWanted(step.state, slot);
   if (wanted && step.state.slots[slot]!.worker === undefined) scheduleRestart(step, slot);
@@ -177,23 +179,19 @@ function fail(step: Step, candidacy: Candidacy, reason: string): void {
 }
 
 /** Ends a replacement. Its requester (reload, restart or upkeep) then reads `step.ended`. */
-function end(
-  step: Step,
-  { slot, cause, detail, release }: ReplacementRequest,
-  failure: string | null,
-): void {
-  step.set({ replacement: undefined });
-  step.ended = { slot, cause, detail, release, failure };
+function end(step: Step, request: ReplacementRequest, failure: string | null): void {
+  step.setSlot(request.slot, { replacement: undefined });
+  step.ended = { ...request, failure };
 }
 
 /** The candidacy of a worker, if the worker is the candidate and has reached the phase. */
 function candidacyOf(
   step: Step,
-  { id }: Pick<Worker, 'id'>,
+  worker: Pick<Worker, 'id' | 'slot'>,
   phase?: Candidacy['phase'],
 ): Candidacy | undefined {
-  const { replacement } = step.state;
+  const { replacement } = step.slotOf(worker);
   if (replacement === undefined || replacement.phase === 'handing-over') return undefined;
-  if (replacement.candidate !== id) return undefined;
+  if (replacement.candidate !== worker.id) return undefined;
   return phase === undefined || replacement.phase === phase ? replacement : undefined;
 }

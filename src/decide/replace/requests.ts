@@ -22,7 +22,8 @@ export function request(step: Step, event: Request): void {
   else if (event.type === 'scale') return scale(step, event);
   else restart(step, event);
   // If the requester is already draining for its request, the request must not wait for that exit.
-  if (requester.by === 'worker') noLongerAwait(step, { id: requester.worker });
+  if (requester.by === 'worker')
+    noLongerAwait(step, { id: requester.worker, slot: requester.slot });
 }
 
 /** Called after each event: answers the restarts that have ended or whose slot is gone. */

@@ -36,6 +36,7 @@ import {
 } from './worker-actions.js';
 
 type Fatal = WorkerEventOf<'fatal'>;
+type Exited = WorkerEventOf<'exited'>;
 
 export function noteFatal(step: Step, worker: Worker, { error, requests }: Fatal): void {
   step.change(worker, { error: worker.error ?? error, requests, fatal: true });
@@ -51,7 +52,7 @@ export function failSoon(step: Step, worker: ReadyWorker, { error, requests }: F
   const failing = step.change(worker, { error, requests, fatal: true });
   const detail = 'drained after an uncaught error';
   drainAs(step, { ...failing, failure: worker.failure ?? { cause: 'crash', detail } }, undefined);
-  step.armFor(worker, 'stop-overdue', patienceMs(step.options.shutdown));
+  step.armFor(worker, 'stop-overdue', patienceMs(step.options));
   step.emit('worker-failing', { worker: worker.id, error, requests });
   recover(step, failing, 'crash', inWords(error));
 }
@@ -90,7 +91,7 @@ export function abandon(step: Step, { id }: Worker): void {
 }
 
 /** A worker exited without being asked. Its slot gets a new worker. A cluster that never served may give up. */
-export function exitUnasked(step: Step, worker: LiveWorker, event: WorkerEventOf<'exited'>): void {
+export function exitUnasked(step: Step, worker: LiveWorker, event: Exited): void {
   const cause = causeOf(worker, event);
   remove(step, worker, cause, event);
   const error = worker.state === 'starting' ? noteBootError(step, worker) : worker.error;
@@ -102,11 +103,7 @@ export function exitUnasked(step: Step, worker: LiveWorker, event: WorkerEventOf
   recover(step, worker, cause, detail, started);
 }
 
-export function exitDrained(
-  step: Step,
-  worker: DrainingWorker,
-  event: WorkerEventOf<'exited'>,
-): void {
+export function exitDrained(step: Step, worker: DrainingWorker, event: Exited): void {
   const cause = causeOf(worker, event);
   remove(step, worker, worker.retirement?.cause ?? cause, event);
   const error = worker.readyAt === undefined ? noteBootError(step, worker) : worker.error;
@@ -139,14 +136,13 @@ export function recover(
     return giveUp(step, new ClusterWorkersFailedError(reason, { cause: worker.error ?? unknown }));
   }
   // If the slot has a candidate, the candidate replaces the failed worker.
-  if (candidateOf(step.state, worker.slot) === undefined) scheduleRestart(step, worker.slot);
+  if (candidateOf(step.slotOf(worker)) === undefined) scheduleRestart(step, worker.slot);
 }
 
 function noteFailure(step: Step, worker: Worker, cause: FailureCause, started: boolean): void {
   const readyAt = worker.state === 'starting' ? undefined : worker.readyAt;
   const livedMs = readyAt === undefined ? undefined : step.now - readyAt;
-  const failure = { cause, livedMs, started };
-  const failures = recordFailure(step.slotOf(worker).failures, failure);
+  const failures = recordFailure(step.slotOf(worker).failures, { cause, livedMs, started });
   step.setSlot(worker.slot, { failures });
 }
 
@@ -160,8 +156,8 @@ function reasonToGiveUp(state: ClusterState): string | undefined {
   const { everReady, served, slots, desired } = state;
   const attempts = slots.reduce((sum, { restarts }) => sum + totalOf(restarts), 0);
   if (everReady || attempts < 2 * desired) return undefined;
-  const mayBecomeReady = ({ index, restarts }: Slot): boolean =>
-    totalOf(restarts) === 0 || candidateOf(state, index) !== undefined;
+  const mayBecomeReady = (slot: Slot): boolean =>
+    totalOf(slot.restarts) === 0 || candidateOf(slot) !== undefined;
   if (wantedSlots(state).some(mayBecomeReady)) return undefined;
   return served === undefined
     ? `no worker became ready in ${attempts} attempts`
@@ -172,7 +168,7 @@ function totalOf(restarts: Slot['restarts']): number {
   return Object.values(restarts).reduce((sum, count) => sum + count, 0);
 }
 
-function causeOf(worker: Worker, { exit: ended, oomKill }: WorkerEventOf<'exited'>): FailureCause {
+function causeOf(worker: Worker, { exit: ended, oomKill }: Exited): FailureCause {
   const { state, failure, fatal } = worker;
   return failure?.cause ?? classifyFailure(ended, { state, oomKill, explained: fatal });
 }
@@ -181,7 +177,7 @@ function remove(
   step: Step,
   worker: Worker,
   cause: WorkerExit['cause'],
-  { exit: ended, at }: WorkerEventOf<'exited'>,
+  { exit: ended, at }: Exited,
 ): void {
   clearSlot(step, worker);
   step.remove(worker);

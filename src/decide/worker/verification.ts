@@ -55,8 +55,10 @@ function markVerified(step: Step, worker: ReadyWorker): void {
   const { verified, everReady, served } = step.state;
   const { generation } = worker;
   if (!verified.includes(generation)) step.set({ verified: [...verified, generation] });
-  for (const each of readyOf(step, worker)) settle(step, each);
-  onThreadsVerified(step, worker);
+  for (const each of readyOf(step, worker)) {
+    settle(step, each);
+    onThreadsVerified(step, each);
+  }
   if (everReady || served === undefined) return;
   step.set({ everReady: true });
   step.do({ type: 'serving', served });

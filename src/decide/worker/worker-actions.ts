@@ -1,6 +1,5 @@
 import type { ErrorReport } from '../../contract/errors/error-report.js';
 import { LEAVE_SIGNAL } from '../../contract/messages.js';
-import type { ShutdownOptions } from '../../contract/options/resolve.js';
 import type { FailureCause, RetireCause } from '../../contract/snapshot/types.js';
 import {
   candidateOf,
@@ -47,14 +46,8 @@ export function fork(step: Step, slot: number, release: Release): WorkerId {
     follows: false,
     lapsed: false,
   });
-  step.do({
-    type: 'fork',
-    worker: id,
-    slot,
-    release,
-    workers: step.state.desired,
-    printsBootError,
-  });
+  const { desired: workers } = step.state;
+  step.do({ type: 'fork', worker: id, slot, release, workers, printsBootError });
   if (!mayBeDebugged) step.arm({ type: 'ready-overdue', worker: id }, readyTimeoutMs);
   return id;
 }
@@ -90,7 +83,7 @@ export function startWhereNeeded(step: Step, index: number): void {
   const { state } = step;
   const slot = state.slots[index]!;
   if (state.shutdown !== undefined || !isWanted(state, index)) return;
-  if (slot.worker === undefined && candidateOf(state, index) === undefined) startSlot(step, slot);
+  if (slot.worker === undefined && candidateOf(slot) === undefined) startSlot(step, slot);
 }
 
 export function countRestart(step: Step, index: number, cause: FailureCause): void {
@@ -154,14 +147,11 @@ export function drainAs(
 
 function askToDrain(step: Step, worker: Worker, { cause, signal }: Retirement): void {
   step.send(worker, { type: 'drain', cause, signal });
-  step.armFor(worker, 'stop-overdue', patienceMs(step.options.shutdown));
+  step.armFor(worker, 'stop-overdue', patienceMs(step.options));
 }
 
-export function patienceMs({
-  lameDuckMs,
-  drainTimeoutMs,
-  killTimeoutMs,
-}: Required<ShutdownOptions>) {
+export function patienceMs({ shutdown }: Step['options']): number {
+  const { lameDuckMs, drainTimeoutMs, killTimeoutMs } = shutdown;
   return lameDuckMs + drainTimeoutMs + killTimeoutMs + EXIT_GRACE_MS;
 }
 

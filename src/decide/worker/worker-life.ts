@@ -121,7 +121,7 @@ export function leave(
   // A failure, so that an app that always closes itself enters a crash loop.
   if (closed) return recover(step, worker, 'exit', 'its app closed itself');
   if (loseCandidate(step, worker, 'it received a signal')) return;
-  if (candidateOf(step.state, worker.slot) !== undefined) return;
+  if (candidateOf(step.slotOf(worker)) !== undefined) return;
   const delayMs = worker.state === 'starting' ? GROUP_SIGNAL_MS : 0;
   step.arm({ type: 'start-due', slot: worker.slot }, delayMs);
 }

@@ -1,8 +1,14 @@
 import type { RestartResult } from '../../../src/contract/snapshot/types.js';
-import type { ClusterState, Requester, Slot, WorkerId } from '../../../src/decide/cluster-state.js';
+import {
+  type ClusterState,
+  replacementsOf,
+  type Requester,
+  type Slot,
+  type WorkerId,
+} from '../../../src/decide/cluster-state.js';
 import { nameOf, type Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
-import { emitted } from './telling.js';
+import { candidaciesOf, emitted } from './telling.js';
 
 /** Each request is answered once, and the answer is true at that time. */
 export class Answers implements Invariant {
@@ -18,13 +24,10 @@ export class Answers implements Invariant {
       hold('a worker that asks for its restart is restarted itself', isOwn, event);
       // If the slot is already being restarted, this request joins that restart.
       const first = before.pendingRequests.find(({ slot }) => slot === event.slot);
-      const { replacement } = before;
-      const leaves =
-        replacement?.phase === 'handing-over' &&
-        replacement.cause === 'restart' &&
-        replacement.slot === event.slot
-          ? replacement.predecessor
-          : before.slots[event.slot]?.worker;
+      const { slot } = event;
+      const { worker, replacement } = before.slots[slot] ?? {};
+      const isLeaving = replacement?.phase === 'handing-over' && replacement.cause === 'restart';
+      const leaves = isLeaving ? replacement.predecessor : worker;
       const old = first === undefined ? leaves : this.#toRestart.get(nameOf(first.requester));
       this.#toRestart.set(nameOf(event.requester), old);
     }
@@ -48,17 +51,20 @@ export class Answers implements Invariant {
     }
     this.#reloads(step);
     if (state.shutdown === undefined) waitForSomething(state);
-    const { replacement, pendingRequests } = state;
-    const awaited = replacement?.phase === 'handing-over' ? replacement.predecessor : undefined;
+    const { pendingRequests } = state;
+    const replacements = replacementsOf(state);
+    const awaited = replacements.flatMap((each) =>
+      each.phase === 'handing-over' ? each.predecessor : [],
+    );
     hold(
       'nobody waits for a worker that waits for a reload or a restart',
       !pendingRequests.some(
         (each) =>
           each.for !== 'scale' &&
           each.requester.by === 'worker' &&
-          each.requester.worker === awaited,
+          awaited.includes(each.requester.worker),
       ),
-      replacement,
+      replacements,
     );
   }
 
@@ -130,7 +136,7 @@ export class Answers implements Invariant {
 
 /** Checks that nothing is pending that should have been answered in this step. */
 function waitForSomething(state: ClusterState): void {
-  const { pendingRequests, replacement, replacementsWaiting } = state;
+  const { pendingRequests, replacementsWaiting } = state;
   const scaleRequests = pendingRequests.filter((each) => each.for === 'scale');
   if (scaleRequests.length > 0) {
     const [comesUp, goes] = [slotsComingUp(state).length > 0, surplusOf(state).length > 0];
@@ -143,20 +149,18 @@ function waitForSomething(state: ClusterState): void {
   hold('who reloads waits for a reload', !asksReload || state.reload !== undefined);
   for (const request of pendingRequests) {
     if (request.for !== 'restart') continue;
-    const waits = [replacement, ...replacementsWaiting].some(
-      (each) => each?.cause === 'restart' && each.slot === request.slot,
+    const waits = [...replacementsOf(state), ...replacementsWaiting].some(
+      (each) => each.cause === 'restart' && each.slot === request.slot,
     );
     hold('who restarts a worker waits for its replacement', waits, request);
   }
 }
 
 /** The wanted slots that have a starting worker and not a ready one. */
-function slotsComingUp({ workers, slots, desired, replacement }: ClusterState): readonly number[] {
+function slotsComingUp(state: ClusterState): readonly number[] {
+  const { workers, slots, desired } = state;
   const comesUp = ({ index, worker: own }: Slot): boolean => {
-    const candidate =
-      replacement?.slot === index && replacement.phase !== 'handing-over'
-        ? replacement.candidate
-        : undefined;
+    const candidate = candidaciesOf(state).find(({ slot }) => slot === index)?.candidate;
     const states = [own, candidate].map((id) => id !== undefined && workers.get(id)?.state);
     return states.includes('starting') && !states.includes('ready');
   };

@@ -1,8 +1,13 @@
-import type { Candidacy, WorkerId } from '../../../src/decide/cluster-state.js';
+import {
+  type Candidacy,
+  replacementsOf,
+  type WorkerId,
+} from '../../../src/decide/cluster-state.js';
 import { EXIT_TIMEOUT_MS } from '../../../src/decide/step.js';
 import { CANARY_MS } from '../../../src/decide/replace/replacement.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
+import { candidaciesOf } from './telling.js';
 
 /** A candidate and what is known about it. It may take over only if all of this is good. */
 interface Proof {
@@ -19,35 +24,29 @@ export class Candidates implements Invariant {
   readonly #proofs = new Map<WorkerId, Proof>();
   /** The generations whose threads are known to be fit, or that have no threads. */
   readonly #proven = new Set<number>();
-  /** Since when the replacement has been in its phase, in ms of the primary's awake time. */
-  #phase: { readonly key: string; readonly since: number } | undefined;
+  /** Since when each replacement has been in its phase, in ms of the primary's awake time. */
+  #since = new Map<string, number>();
 
   after(step: Observation): void {
     this.#note(step);
     const { before, state, world } = step;
-    const { replacement } = before;
-    if (replacement !== undefined && replacement.phase !== 'handing-over') {
-      const { slot, candidate } = replacement;
+    for (const candidacy of candidaciesOf(before)) {
+      const { slot, candidate } = candidacy;
       const tookOver = state.slots[slot]!.worker === candidate;
-      if (tookOver && before.slots[slot]!.worker !== candidate) this.#judge(replacement, step);
-    }
-    if (state.replacement === undefined) {
-      this.#phase = undefined;
-      return;
+      if (tookOver && before.slots[slot]!.worker !== candidate) this.#judge(candidacy, step);
     }
     const { awake } = world.clock;
-    const { phase, slot } = state.replacement;
-    const who =
-      phase === 'handing-over' ? state.replacement.predecessor : state.replacement.candidate;
-    const key = `${phase} ${slot} ${who}`;
-    if (this.#phase?.key !== key) this.#phase = { key, since: awake };
-    const lasts = awake - this.#phase.since;
-    const bound = boundOf(phase, step);
-    hold(`a replacement goes on (${phase})`, lasts <= bound, {
-      lasts,
-      bound,
-      ...state.replacement,
-    });
+    const underWay = new Map<string, number>();
+    for (const each of replacementsOf(state)) {
+      const { phase, slot } = each;
+      const who = phase === 'handing-over' ? each.predecessor : each.candidate;
+      const key = `${phase} ${slot} ${who}`;
+      const since = this.#since.get(key) ?? awake;
+      underWay.set(key, since);
+      const [lasts, bound] = [awake - since, boundOf(phase, step)];
+      hold(`a replacement goes on (${phase})`, lasts <= bound, { lasts, bound, ...each });
+    }
+    this.#since = underWay;
   }
 
   #note({ before, state, event, effects, world }: Observation): void {

@@ -1,9 +1,9 @@
-import type { Replacement, WorkerId } from '../../../src/decide/cluster-state.js';
+import type { WorkerId } from '../../../src/decide/cluster-state.js';
 import type { Effect } from '../../../src/decide/effect.js';
 import { EXIT_TIMEOUT_MS } from '../../../src/decide/step.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
-import { emitted, workerOf } from './telling.js';
+import { candidaciesOf, emitted, workerOf } from './telling.js';
 
 /** How long the primary waits for connections that its own acceptors have accepted. */
 const ACCEPTORS_CLOSE_WITHIN_MS = 5_000;
@@ -107,8 +107,8 @@ export class Leaving implements Invariant {
    */
   #judgeEnd({ event, before, world }: Observation): void {
     if (event.type === 'worker' && ['boot-failed', 'verified'].includes(event.event.type)) return;
-    const { replacement, workers, desired } = before;
-    const seen = { event, lost: [...this.#lost], replacement };
+    const { slots, workers, desired } = before;
+    const seen = { event, lost: [...this.#lost], slots };
     hold('a cluster gives up after two tries a slot', this.#lost.size >= 2 * desired, seen);
     const gone = workerOf(event);
     for (const { id, slot, state } of workers.values()) {
@@ -120,7 +120,7 @@ export class Leaving implements Invariant {
         this.#forks.get(slot)! > 1,
         seen,
       );
-      const isCandidate = replacement !== undefined && candidateOf(replacement) === id;
+      const isCandidate = candidaciesOf(before).some(({ candidate }) => candidate === id);
       hold('a cluster does not give up while a candidate boots', !isCandidate, seen);
     }
   }
@@ -162,10 +162,6 @@ function lossOf(effect: Effect): WorkerId | undefined {
   const { name, event } = effect;
   if (name === 'worker-died' || name === 'worker-failing') return event.worker;
   return name === 'worker-draining' && event.cause === 'signal' ? event.worker : undefined;
-}
-
-function candidateOf(replacement: Replacement): WorkerId | undefined {
-  return replacement.phase === 'handing-over' ? undefined : replacement.candidate;
 }
 
 function boundMs({ settings, clock, hasFrozen }: Observation['world']): number {

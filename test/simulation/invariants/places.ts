@@ -1,15 +1,20 @@
-import type { ClusterState, Slot } from '../../../src/decide/cluster-state.js';
+import {
+  type ClusterState,
+  type Replacement,
+  replacementsOf,
+  type Slot,
+} from '../../../src/decide/cluster-state.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
+import { candidaciesOf } from './telling.js';
 
 /** The slots, their workers, the replacement and all that is waiting fit together. */
 export class Places implements Invariant {
   after({ before, state, world }: Observation): void {
-    const { slots, workers, replacement, desired, shutdown, timers } = state;
+    const { slots, workers, desired, shutdown, timers } = state;
     if (
       before.slots === slots &&
       before.workers === workers &&
-      before.replacement === replacement &&
       before.timers === timers &&
       before.replacementsWaiting === state.replacementsWaiting &&
       before.reload === state.reload &&
@@ -19,13 +24,12 @@ export class Places implements Invariant {
       return;
     }
     this.#processes(state, world.processes);
+    const candidacies = candidaciesOf(state);
     for (const worker of workers.values()) {
       if (worker.state === 'draining') continue;
-      const isCandidate =
-        replacement !== undefined &&
-        replacement.phase !== 'handing-over' &&
-        replacement.candidate === worker.id &&
-        replacement.slot === worker.slot;
+      const isCandidate = candidacies.some(
+        ({ candidate, slot }) => candidate === worker.id && slot === worker.slot,
+      );
       hold(
         'a slot has one worker, and a second during a replacement',
         isCandidate !== (slots[worker.slot]!.worker === worker.id),
@@ -33,19 +37,22 @@ export class Places implements Invariant {
       );
     }
     for (const slot of slots) this.#slot(state, slot);
-    this.#replacement(state);
+    const replacements = replacementsOf(state);
+    for (const each of replacements) this.#replacement(state, each);
+    const isNew = (each: Replacement): boolean => !replacementsOf(before).includes(each);
+    const begun = replacements.some((each) => each.phase === 'booting' && isNew(each));
+    if (begun) this.#surge(replacements, desired);
     // A reload without a release has only begun: the next event brings its program.
     if (state.reload?.release !== undefined) {
-      const goesOn =
-        replacement?.cause === 'reload' ||
-        state.replacementsWaiting.some(({ cause }) => cause === 'reload');
+      const all = [...replacements, ...state.replacementsWaiting];
+      const goesOn = all.some(({ cause }) => cause === 'reload');
       hold('a reload goes on', goesOn, state.reload);
     }
     this.#ofReload(state);
     if (shutdown !== undefined) {
       const { reload, replacementsWaiting: waiting, pendingRequests } = state;
-      const left = waiting.length + pendingRequests.length;
-      const none = reload === undefined && replacement === undefined && left === 0;
+      const left = replacements.length + waiting.length + pendingRequests.length;
+      const none = reload === undefined && left === 0;
       hold('a shutdown gives up what is under way, and tells who waits for it', none, state);
     }
   }
@@ -59,9 +66,10 @@ export class Places implements Invariant {
     });
   }
 
-  #slot({ workers, desired, shutdown, replacement, timers }: ClusterState, slot: Slot): void {
+  #slot(state: ClusterState, slot: Slot): void {
+    const { workers, desired, shutdown, timers } = state;
     const { index, worker: id } = slot;
-    const hasCandidate = replacement?.slot === index && replacement.phase !== 'handing-over';
+    const hasCandidate = candidaciesOf(state).some((each) => each.slot === index);
     if (id !== undefined) {
       const worker = workers.get(id);
       const serves = worker !== undefined && worker.state !== 'draining' && worker.slot === index;
@@ -74,11 +82,11 @@ export class Places implements Invariant {
   }
 
   /** A reload that is over leaves no candidate, and one that reverts none of the failed release. */
-  #ofReload({ reload, replacement, replacementsWaiting }: ClusterState): void {
-    const candidacies = [
-      ...replacementsWaiting,
-      ...(replacement === undefined || replacement.phase === 'handing-over' ? [] : [replacement]),
-    ].filter(({ cause }) => cause === 'reload');
+  #ofReload(state: ClusterState): void {
+    const { reload } = state;
+    const candidacies = [...state.replacementsWaiting, ...candidaciesOf(state)].filter(
+      ({ cause }) => cause === 'reload',
+    );
     const isOver = reload === undefined;
     hold('a reload that is over starts nothing', !isOver || candidacies.length === 0, candidacies);
     if (isOver || reload.outcome === 'completed') return;
@@ -86,8 +94,16 @@ export class Places implements Invariant {
     hold('the way back starts nothing of what failed', isBack, candidacies);
   }
 
-  #replacement({ replacement, workers, desired }: ClusterState): void {
-    if (replacement === undefined) return;
+  /** A reload replaces at most a quarter of the slots at once. Nothing else overlaps. */
+  #surge(replacements: readonly Replacement[], desired: number): void {
+    const most = replacements.every(({ cause }) => cause === 'reload') ? Math.ceil(desired / 4) : 1;
+    const fits = replacements.length <= most;
+    hold('a reload replaces a quarter of the slots at once', fits, replacements);
+    const booting = replacements.filter(({ phase }) => phase === 'booting');
+    hold('one candidate boots at a time', booting.length === 1, replacements);
+  }
+
+  #replacement({ workers, desired }: ClusterState, replacement: Replacement): void {
     const seen = replacement;
     if (replacement.phase === 'handing-over') {
       const worker = workers.get(replacement.predecessor);

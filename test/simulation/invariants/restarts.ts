@@ -7,7 +7,7 @@ import {
   RECOVERY_MS,
 } from '../../../src/decide/policies/failure.policy.js';
 import { hold, type Invariant } from './invariant.js';
-import { workerOf } from './telling.js';
+import { candidaciesOf, workerOf } from './telling.js';
 
 /** Restarts never exceed the rate of the policy. */
 export class Restarts implements Invariant {
@@ -48,11 +48,9 @@ export class Restarts implements Invariant {
     for (const { index, failures, release } of before.slots) {
       const after = state.slots[index]!;
       // The failures of another release do not count for this one.
-      const { replacement } = before;
-      const tookOver =
-        replacement?.cause === 'reload' &&
-        replacement.phase !== 'handing-over' &&
-        replacement.candidate === after.worker;
+      const tookOver = candidaciesOf(before).some(
+        ({ cause, candidate }) => cause === 'reload' && candidate === after.worker,
+      );
       const isReloaded = (after.release !== release || tookOver) && index < before.desired;
       if (isReloaded) this.#rows.delete(index);
       if (isReloaded || (failures.shortLives > 0 && after.failures.shortLives === 0)) {
@@ -147,12 +145,12 @@ function failureOf(
  */
 function newFailures({ before, state }: Observation): number {
   if (before.slots === state.slots) return 0;
-  const { replacement } = before;
-  const tookOver =
-    replacement?.cause === 'memory' &&
-    replacement.phase !== 'handing-over' &&
-    state.slots[replacement.slot]!.worker === replacement.candidate &&
-    isServing(before, before.slots[replacement.slot]!.worker);
+  const tookOver = candidaciesOf(before).some(
+    ({ cause, slot, candidate }) =>
+      cause === 'memory' &&
+      state.slots[slot]!.worker === candidate &&
+      isServing(before, before.slots[slot]!.worker),
+  );
   return sumOfRestarts(state) - sumOfRestarts(before) - (tookOver ? 1 : 0);
 }
 

@@ -1,4 +1,10 @@
-import type { ClusterState, Worker, WorkerId } from '../../../src/decide/cluster-state.js';
+import {
+  type Candidacy,
+  type ClusterState,
+  replacementsOf,
+  type Worker,
+  type WorkerId,
+} from '../../../src/decide/cluster-state.js';
 import type { Effect } from '../../../src/decide/effect.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
@@ -101,6 +107,11 @@ export function emitted(effects: readonly Effect[], name: string, worker?: Worke
       each.name === name &&
       (worker === undefined || isOf(each.event, worker)),
   );
+}
+
+/** The replacements whose new worker has not taken over yet. */
+export function candidaciesOf(state: ClusterState): readonly Candidacy[] {
+  return replacementsOf(state).filter((each) => each.phase !== 'handing-over');
 }
 
 /** The worker that the event or its timer belongs to. */

@@ -3,6 +3,7 @@ import { RECOVERY_MS } from '../../../src/decide/policies/failure.policy.js';
 import { keyOf } from '../../../src/decide/step.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
+import { candidaciesOf } from './telling.js';
 
 /** No timer outlives its purpose, and everything with a time limit has a timer. */
 export class Timers implements Invariant {
@@ -30,10 +31,7 @@ export class Timers implements Invariant {
         state: [...state.timers.keys()],
       });
     }
-    const isSame =
-      before.timers === state.timers &&
-      before.replacement === state.replacement &&
-      before.slots === state.slots;
+    const isSame = before.timers === state.timers && before.slots === state.slots;
     // A pong changes only the ping of its worker, on which no other timer depends.
     if (isSame && event.type === 'worker' && event.event.type === 'pong') return;
     for (const timer of state.timers.values()) {
@@ -68,7 +66,8 @@ export class Timers implements Invariant {
     }
   }
 
-  #cluster({ timers, replacement, reload, leadership, previous }: ClusterState): void {
+  #cluster(state: ClusterState): void {
+    const { timers, reload, leadership, previous } = state;
     const isObserved = previous !== undefined;
     hold(
       'a release is observed for a time',
@@ -77,29 +76,29 @@ export class Timers implements Invariant {
     );
     const renews = leadership.lease === undefined || timers.has('lease-due');
     hold('what may last for ever has a timer (lease-due)', renews, leadership);
-    if (replacement?.phase === 'canary') {
-      const has = timers.has(`canary-over worker ${replacement.candidate}`);
-      hold('what may last for ever has a timer (canary-over)', has, reload);
-    }
-    if (replacement?.phase === 'checking') {
-      const has = timers.has(`check-overdue worker ${replacement.candidate}`);
-      hold('what may last for ever has a timer (check-overdue)', has, reload);
+    for (const each of candidaciesOf(state)) {
+      if (each.phase !== 'canary' && each.phase !== 'checking') continue;
+      const timer = each.phase === 'canary' ? 'canary-over' : 'check-overdue';
+      const has = timers.has(`${timer} worker ${each.candidate}`);
+      hold(`what may last for ever has a timer (${timer})`, has, reload);
     }
   }
 }
 
 function isNeeded(timer: Timer, state: ClusterState): boolean {
-  const { replacement, shutdown, desired, workers } = state;
+  const { shutdown, desired, workers } = state;
+  const candidacies = candidaciesOf(state);
   if (timer.type === 'lame-duck-over') return shutdown !== undefined && !state.ended;
   if (timer.type === 'observation-over') return shutdown === undefined;
   if (timer.type === 'lease-due') return state.leadership.lease !== undefined;
   if (timer.type === 'start-due') {
-    const hasCandidate = replacement?.slot === timer.slot && replacement.phase !== 'handing-over';
+    const hasCandidate = candidacies.some(({ slot }) => slot === timer.slot);
     const isEmpty = state.slots[timer.slot]!.worker === undefined;
     return shutdown === undefined && timer.slot < desired && isEmpty && !hasCandidate;
   }
   const worker = workers.get(timer.worker);
   if (worker === undefined) return false;
+  const phase = candidacies.find(({ candidate }) => candidate === worker.id)?.phase;
   switch (timer.type) {
     case 'ready-overdue':
       return worker.state === 'starting';
@@ -114,9 +113,9 @@ function isNeeded(timer: Timer, state: ClusterState): boolean {
     case 'block-overdue':
       return worker.block !== undefined && worker.state === 'ready';
     case 'canary-over':
-      return replacement?.phase === 'canary' && replacement.candidate === worker.id;
+      return phase === 'canary';
     case 'check-overdue':
-      return replacement?.phase === 'checking' && replacement.candidate === worker.id;
+      return phase === 'checking';
     case 'verify-overdue':
       return worker.state === 'ready' && worker.threads === 'asked';
   }

@@ -1,12 +1,14 @@
-import type {
-  ClusterState,
-  ReadyWorker,
-  ReplacementRequest,
-  WorkerId,
+import {
+  type ClusterState,
+  type ReadyWorker,
+  type ReplacementRequest,
+  replacementsOf,
+  type WorkerId,
 } from '../../../src/decide/cluster-state.js';
 import { MAX_BACKOFF_MS } from '../../../src/decide/policies/failure.policy.js';
 import type { Observation } from '../world.js';
 import { hold, type Invariant } from './invariant.js';
+import { candidaciesOf } from './telling.js';
 
 type Request = Pick<ReplacementRequest, 'slot' | 'cause' | 'detail'>;
 
@@ -23,7 +25,6 @@ export class Upkeep implements Invariant {
   after(step: Observation): void {
     const { before, state, event, effects, world } = step;
     const { now } = world.clock;
-    const { replacement } = before;
     for (const effect of effects) {
       if (effect.type === 'kill' && effect.signal === 'SIGKILL') this.#killed.add(effect.worker);
     }
@@ -34,13 +35,8 @@ export class Upkeep implements Invariant {
       const slot = before.workers.get(event.worker)?.slot;
       if (tooLarge && slot !== undefined) this.#mayStay.set(slot, now + MAX_BACKOFF_MS);
     }
-    if (
-      replacement !== undefined &&
-      replacement.phase !== 'handing-over' &&
-      isUpkeep(replacement)
-    ) {
-      const { slot, candidate } = replacement;
-      const isOver = state.replacement !== replacement && candidateOf(state) !== candidate;
+    for (const { slot, candidate } of candidaciesOf(before).filter(isUpkeep)) {
+      const isOver = candidaciesOf(state).every((each) => each.candidate !== candidate);
       const failed = isOver && state.slots[slot]!.worker !== candidate && slot < state.desired;
       if (failed) {
         this.#failedAt.set(slot, now);
@@ -134,13 +130,8 @@ function isServing(
   return state === ('ready' satisfies ReadyWorker['state']) && slots[slot]!.worker === id;
 }
 
-function candidateOf({ replacement }: ClusterState): WorkerId | undefined {
-  if (replacement === undefined || replacement.phase === 'handing-over') return undefined;
-  return replacement.candidate;
-}
-
-function requestsOf({ replacement, replacementsWaiting }: ClusterState) {
-  return replacement === undefined ? replacementsWaiting : [replacement, ...replacementsWaiting];
+function requestsOf(state: ClusterState) {
+  return [...replacementsOf(state), ...state.replacementsWaiting];
 }
 
 /** Whether the core replaces the worker without a request of the worker or an operator. */

@@ -34,7 +34,6 @@ function snapshotOf(places: readonly Place[], about: Partial<ClusterState> = {})
   const cluster = newCluster(places.length, RELEASE, 0, 0);
   const table = new WorkerTable(cluster, LISTENING, () => 9);
   const workers = new Map<WorkerId, Worker>();
-  let replacement: object | undefined;
   const add = (worker: FakeWorker | undefined, slot: number): WorkerId | undefined => {
     if (worker === undefined) return undefined;
     const id = workers.size + 1;
@@ -45,13 +44,13 @@ function snapshotOf(places: readonly Place[], about: Partial<ClusterState> = {})
   };
   const slots = places.map((place, index) => {
     const candidate = add(place.candidate, index);
-    if (candidate !== undefined) replacement = { slot: index, phase: 'booting', candidate };
+    const replacement = candidate && { slot: index, phase: 'booting', candidate };
     const worker = add(place.current, index);
     add(place.leaving, index);
-    return { ...newSlot(index, RELEASE), ...place, worker };
+    return { ...newSlot(index, RELEASE), ...place, worker, replacement };
   });
   const reloads = { completed: 3, aborted: 1, reverted: 0 };
-  const state = { ...cluster, minReady: 'all' as const, reloads, slots, workers, replacement };
+  const state = { ...cluster, minReady: 'all' as const, reloads, slots, workers };
   table.update({ ...state, ...about } as ClusterState);
   return table.snapshot();
 }

@@ -12,6 +12,7 @@ import {
   metadataOf,
   nameOf,
   prototypesOf,
+  surge,
 } from './finding.js';
 
 /** Measured memory of the primary, rounded up. */
@@ -28,15 +29,10 @@ export const memory = (
   remedy: 'start fewer workers (CLUSTER_WORKERS), or give them more memory',
   look: (_app, { workers }) => {
     const each = residentBytes();
-    // During a reload there is one more worker.
-    const needed = each * (workers + 1) + PRIMARY_BYTES;
-    if (needed <= availableBytes) return [];
-    return [
-      {
-        where: 'this machine or its control group',
-        problem: `a worker uses ${megabytes(each)} before its first request; ${workers} workers (plus one during a reload) and the primary need ${megabytes(needed)}, but only ${megabytes(availableBytes)} is available`,
-      },
-    ];
+    const needed = each * (workers + surge(workers)) + PRIMARY_BYTES;
+    const where = 'this machine or its control group';
+    const problem = `a worker uses ${megabytes(each)} before its first request; ${workers} workers (plus ${surge(workers)} during a reload) and the primary need ${megabytes(needed)}, but only ${megabytes(availableBytes)} is available`;
+    return needed <= availableBytes ? [] : [{ where, problem }];
   },
 });
 

@@ -1,4 +1,4 @@
-import { at, type Check, classOf, nameOf } from './finding.js';
+import { at, type Check, classOf, nameOf, surge } from './finding.js';
 
 /** A connection pool, as read from a library's object. */
 interface Pool {
@@ -31,8 +31,7 @@ export const databasePool: Check = {
       const [, database, byDefault] = ALLOWED.find(([kind]) => kind.test(pool?.kind ?? '')) ?? [];
       const allowed = maxConnections ?? byDefault;
       if (pool === undefined || allowed === undefined || IN_FILE.test(pool.kind)) return [];
-      // A reload runs one extra worker, because the new worker starts before the old worker exits.
-      const needed = pool.size * (workers + 1);
+      const needed = pool.size * (workers + surge(workers));
       if (needed <= allowed) return [];
       const limit =
         maxConnections === undefined
@@ -41,7 +40,7 @@ export const databasePool: Check = {
       return [
         {
           where: nameOf(provider),
-          problem: `${workers} workers, plus one during a reload, need ${needed} connections with pools of ${pool.size}; ${limit}`,
+          problem: `${workers} workers, plus ${surge(workers)} during a reload, need ${needed} connections with pools of ${pool.size}; ${limit}`,
         },
       ];
     }),

@@ -36,6 +36,9 @@ export interface Situation {
   readonly maxConnections?: number | undefined;
 }
 
+/** The number of workers that a reload runs beside all others: a quarter, rounded up. */
+export const surge = (workers: number): number => Math.ceil(workers / 4);
+
 /** A check for one kind of finding. Checks read tokens, class names and metadata, and load no library. */
 export interface Check extends Pick<Finding, 'name' | 'remedy'> {
   readonly look: (

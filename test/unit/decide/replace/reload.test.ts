@@ -96,6 +96,56 @@ it.each([0, 1, 2])(
   },
 );
 
+describe('a reload of more than four workers', () => {
+  /** The slots for which the reload has forked a worker. */
+  const begun = ({ forks }: FakeCluster) =>
+    forks.filter(({ generation }) => generation === 1).map(({ slot }) => slot);
+
+  it('replaces a quarter of them at once, and boots one at a time', () => {
+    const cluster = start(5);
+    const old = cluster.current(0);
+    cluster.reload();
+    vi.advanceTimersByTime(5_000);
+    expect(begun(cluster)).toEqual([0]);
+    cluster.newest(0).becomeReady();
+    expect(begun(cluster)).toEqual([0, 1]);
+    cluster.newest(1).becomeReady();
+    expect(begun(cluster)).toEqual([0, 1]);
+    vi.advanceTimersByTime(CANARY_MS);
+    cluster.newest(0).answerCheck(true);
+    expect([old.handle.state, begun(cluster)]).toEqual(['draining', [0, 1]]);
+    old.exit({ code: 0 });
+    expect(begun(cluster)).toEqual([0, 1, 2]);
+  });
+
+  it('is aborted as a whole if one of them fails', async () => {
+    const cluster = start(9);
+    const told = cluster.reload();
+    for (const slot of [0, 1]) cluster.newest(slot).becomeReady();
+    cluster.newest(2).exit({ code: 1 });
+    await cluster.settled();
+    expect(told).toMatchObject([
+      { outcome: 'aborted', reason: 'worker=2 gen=1: exited with code 1' },
+    ]);
+    expect(cluster.picture.slice(9)).toEqual(['0: gen=1 draining', '1: gen=1 draining']);
+    expect(cluster.workers('ready')).toHaveLength(9);
+  });
+
+  it('replaces the worker that asked for it after all others', () => {
+    const cluster = start(5);
+    const asker = cluster.current(0);
+    asker.say({ type: 'reload-request', id: 7 });
+    for (const slot of [1, 2, 3, 4]) {
+      const old = cluster.serving(slot);
+      cluster.reachCheck(slot).answerCheck(true);
+      expect(begun(cluster)).not.toContain(0);
+      old.exit({ code: 0 });
+    }
+    cluster.reachCheck(0).answerCheck(true);
+    expect(asker.sent('answer')).toMatchObject([{ id: 7, result: COMPLETED }]);
+  });
+});
+
 /** A worker of a slot is killed from outside, and the next one of its release does not come up. */
 function failToComeUp(cluster: FakeCluster, slot: number): void {
   cluster.current(slot).exit({ signal: 'SIGKILL', code: null });

@@ -236,7 +236,7 @@ it('memory is enough for the workers, one more during a reload, and the primary'
 
   expect(given(needed)).toEqual([]);
   expect(given(needed - 1)).toEqual([
-    'this machine or its control group: a worker uses 100 MB before its first request; 4 workers (plus one during a reload) and the primary need 567 MB, but only 567 MB is available',
+    'this machine or its control group: a worker uses 100 MB before its first request; 4 workers (plus 1 during a reload) and the primary need 567 MB, but only 567 MB is available',
   ]);
 });
 
