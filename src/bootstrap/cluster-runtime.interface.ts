@@ -53,10 +53,10 @@ export interface PrimaryRuntime {
   /** The current state of the cluster. */
   snapshot(): ClusterSnapshot;
   /**
-   * Replaces all workers with workers of the release that is now on disk, without downtime: one slot
-   * at a time, or a quarter of more than four. An old worker drains only after its replacement has
-   * been ready for a second and is healthy. If a new worker fails before that, the old release keeps serving, and the
-   * result contains the reason. Resolves before the new release is observed (`reload.observeMs`).
+   * Replaces all workers with workers of the release that is now on disk, without downtime: a quarter
+   * of the slots at a time, rounded up. An old worker drains only after its replacement has been ready
+   * for a second and is healthy. If a new worker fails before that, the old release keeps serving, and
+   * the result contains the reason. Resolves before the new release is observed (`reload.observeMs`).
    * During a reload, a second call returns the result of that reload.
    */
   reload(): Promise<ReloadResult>;

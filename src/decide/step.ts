@@ -33,7 +33,7 @@ type Changes<W> = Partial<Omit<W, 'id' | 'slot' | 'generation' | 'state'>>;
 export class Step {
   readonly effects: Effect[] = [];
   #state: ClusterState;
-  /** The replacement that ended in this step. `failure`: why the old worker stays; `null` if it does not. */
+  /** The last replacement that ended in this step. `failure`: why the old worker stays; `null` if it does not. */
   ended: (ReplacementRequest & { readonly failure: string | null }) | undefined;
 
   constructor(

@@ -54,7 +54,7 @@ export async function makeChaos(settings, interrupted, progress) {
   }
 }
 
-/** Resolves with what was made, `{ name, parameters, at, recoveryMs, sample }`. */
+/** Resolves with what was made, `{ name, parameters, at, stopped, recoveryMs, sample }`. */
 async function makeFaults({ schedule, faults, seconds }, context, clients, over, progress) {
   const deadline = Date.now() + seconds * 1_000;
   const latest = deadline + LATER_MS;
@@ -69,7 +69,7 @@ async function makeFaults({ schedule, faults, seconds }, context, clients, over,
     made.push(one);
     try {
       one.sample = await context.cluster.sample();
-      await Promise.race([fault.inject(context, parameters), over]);
+      one.stopped = await Promise.race([fault.inject(context, parameters), over]);
       context.undoNow();
       const harmless = Date.now();
       if (ended) return made;

@@ -126,9 +126,12 @@ export const FAULTS = [
   },
 ];
 
+/** Stops processes for a time. @returns when they were stopped, `{ from, to }`. */
 async function freeze(run, pids, forMs) {
+  const from = Date.now();
   for (const pid of pids) signal(pid, 'SIGSTOP');
   run.undoLater(() => pids.toReversed().forEach((pid) => signal(pid, 'SIGCONT')));
   await delay(forMs);
   run.undoNow();
+  return { from, to: Date.now() };
 }

@@ -84,18 +84,19 @@ export function allowance({ since, at, answered, pid }, deaths) {
 
 /**
  * A call waits for a thread for a limited time, which goes on while all processes are stopped. Its
- * 503 is allowed if the call has not waited that long without the time that they were stopped.
+ * 503 is allowed if the call has waited less without the time that they were stopped.
  *
  * @returns the cause that allows the loss, or undefined.
  */
 export function overdue({ what, asked, at }, faults) {
   if (!/^503 .*it waited too long for a thread/.test(what)) return undefined;
   const waitedMs = at - asked;
-  const stop = faults.find(({ name, at: from, parameters: { forMs } }) => {
-    const wasOpen = name === 'group' && at > from && asked < from + forMs + LAG_MS;
-    return wasOpen && waitedMs >= QUEUE_TIMEOUT_MS && waitedMs - forMs < QUEUE_TIMEOUT_MS;
+  const fault = faults.find(({ name, stopped }) => {
+    if (name !== 'group' || stopped === undefined) return false;
+    const stoppedMs = Math.min(at, stopped.to) - Math.max(asked, stopped.from);
+    return waitedMs >= QUEUE_TIMEOUT_MS && waitedMs - Math.max(0, stoppedMs) < QUEUE_TIMEOUT_MS;
   });
-  return stop && 'group, waited 5 s for a thread';
+  return fault && 'group, waited 5 s for a thread';
 }
 
 /**

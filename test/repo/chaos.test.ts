@@ -69,7 +69,7 @@ describe('a loss of a chaos run', () => {
 
 describe('a call that waited too long for a thread', () => {
   const what = '503 {"message":"it waited too long for a thread"}';
-  const group = { name: 'group', at: 10_000, parameters: { forMs: 6_000 } };
+  const group = { name: 'group', stopped: { from: 10_000, to: 16_000 } };
   const call = { what, asked: 9_990, at: 16_010 };
 
   it('is allowed where it waited while everything was stopped', () => {
@@ -81,7 +81,8 @@ describe('a call that waited too long for a thread', () => {
     ['it got another answer', { ...call, what: '500 {"message":"other"}' }, [group]],
     ['it waited less', { ...call, asked: 11_100 }, [group]],
     ['it would have waited that long anyway', { ...call, asked: 4_000 }, [group]],
-    ['it was asked later', { ...call, asked: 20_000, at: 26_000 }, [group]],
+    ['it waited afterwards', { ...call, asked: 15_900, at: 21_000 }, [group]],
+    ['it was asked afterwards', { ...call, asked: 16_001, at: 21_900 }, [group]],
     ['only the primary was stopped', call, [{ ...group, name: 'primary' }]],
   ])('is not allowed where %s', (_name, loss, faults) => {
     expect(overdue(loss, faults)).toBeUndefined();

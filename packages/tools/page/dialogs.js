@@ -7,7 +7,7 @@ const MAX_WORKERS = 256;
 const KINDS = {
   reload: () => ({
     title: 'Reload all workers?',
-    text: 'Replaces all workers, one after the other, with the current version of the program. No request is lost.',
+    text: 'Replaces all workers with the current version of the program. No request is lost.',
     confirm: 'Reload',
     busy: 'Reloading',
   }),

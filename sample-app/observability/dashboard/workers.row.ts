@@ -26,7 +26,7 @@ export const workers: Row = {
     }),
     timeSeries({
       title: 'Workers by state',
-      description: 'While a reload runs, one more than desired.',
+      description: 'While a reload runs, up to a quarter more than desired, rounded up.',
       unit: Short,
       queries: {
         '{{state}}': `sum by (state) (${select('nestjs_cluster_workers')})`,

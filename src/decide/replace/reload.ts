@@ -9,13 +9,14 @@ import {
   type ProgramPaths,
   type Release,
   type ReloadUnderWay,
+  type ReplacementRequest,
   replacementsOf,
   slotsOfOtherReleases,
   wantedSlots,
   type Worker,
 } from '../cluster-state.js';
 import { answerRequests, awaitsReload } from './answers.js';
-import { requestReplacement, withdraw } from './replacement.js';
+import { hasRoom, requestReplacement, withdraw } from './replacement.js';
 import type { Step } from '../step.js';
 
 /** After this many failures of serving workers, a release is rolled back. */
@@ -29,7 +30,7 @@ const MAX_ENDINGS = 32;
  * reload get the result of that reload.
  *
  * 1. `reload` begins the reload, and looks for the program. `programFound` takes the result.
- * 2. `settleReload` replaces one slot after the other, as described in replacement.ts. When no slot
+ * 2. `settleReload` replaces the slots, as described in replacement.ts. When no slot
  *    is left, the reload ends, and its release is observed.
  * 3. If the new release fails (see `countsAgainst`), the reload is aborted. `goBack` looks for the files of
  *    the release before, `bringBack` makes that release current, and `settleReload` replaces the
@@ -70,8 +71,10 @@ export function settleReload(step: Step): void {
     withdraw(step, ({ cause }) => cause === 'reload', 'the rollback failed');
     return end(step, 'aborted', `${reason}; not every worker could be rolled back: ${failure}`);
   }
-  if (step.state.replacementsWaiting.some(({ cause }) => cause === 'reload')) return;
-  const begun = replacementsOf(step.state).filter(({ cause }) => cause === 'reload');
+  const isOwn = ({ cause }: ReplacementRequest): boolean => cause === 'reload';
+  const begun = replacementsOf(step.state).filter(isOwn);
+  if (begun.length > 0 && !hasRoom(step.state)) return;
+  if (step.state.replacementsWaiting.some(isOwn)) return;
   // The slots are read after each event, because the cluster may have been scaled.
   const pending = slotsOfOtherReleases(step.state, release).filter(
     ({ replacement }) => replacement?.cause !== 'reload',

@@ -5,10 +5,10 @@ import {
   type ClusterState,
   isWanted,
   type ReadyWorker,
-  type Replacement,
   type ReplacementRequest,
   replacementsOf,
   type Worker,
+  type WorkerId,
 } from '../cluster-state.js';
 import type { Step } from '../step.js';
 import { answerBeforeDrain, awaitsAnswer } from './answers.js';
@@ -37,16 +37,18 @@ export function isRequested(
   return replacementsOf(state).some(which) || state.replacementsWaiting.some(which);
 }
 
-/**
- * Called after each event: starts the next candidate. Candidates boot one at a time. A reload replaces
- * a quarter of the slots at once, rounded up, like the default `maxSurge` of Kubernetes.
- */
+/** A reload replaces a quarter of the slots at once (Kubernetes' default `maxSurge`), and boots one worker at a time. */
+export function hasRoom(state: ClusterState): boolean {
+  const underWay = replacementsOf(state);
+  if (underWay.length >= Math.ceil(state.desired / 4)) return false;
+  return underWay.every(({ cause, phase }) => cause === 'reload' && phase !== 'booting');
+}
+
+/** Called after each event: starts the next candidate. */
 export function beginNextReplacement(step: Step): void {
   const [request, ...waiting] = step.state.replacementsWaiting;
-  const underWay = replacementsOf(step.state);
-  const limit = request?.cause === 'reload' ? Math.ceil(step.state.desired / 4) : 1;
-  if (request === undefined || underWay.length >= limit) return;
-  if (underWay.some(({ cause, phase }) => cause !== 'reload' || phase === 'booting')) return;
+  const mayOverlap = request?.cause === 'reload' && hasRoom(step.state);
+  if (request === undefined || (replacementsOf(step.state).length > 0 && !mayOverlap)) return;
   step.set({ replacementsWaiting: waiting });
   const { slot, cause, detail } = request;
   const { worker, release: current } = step.state.slots[slot]!;
@@ -134,9 +136,9 @@ function takeOver(step: Step, candidacy: Candidacy): void {
 }
 
 /** Ends the wait for an old worker that has exited or that itself waits for the replacement. */
-export function noLongerAwait(step: Step, worker: Pick<Worker, 'id' | 'slot'>): void {
-  const { replacement } = step.slotOf(worker);
-  if (replacement?.phase === 'handing-over' && replacement.predecessor === worker.id) {
+export function noLongerAwait(step: Step, slot: number, worker: WorkerId): void {
+  const { replacement } = step.state.slots[slot]!;
+  if (replacement?.phase === 'handing-over' && replacement.predecessor === worker) {
     end(step, replacement, null);
   }
 }
@@ -151,7 +153,7 @@ export function loseCandidate(step: Step, worker: Worker, reason: string): boole
 /** Withdraws replacements: removes waiting requests, and ends candidacies and waits for a hand-over. */
 export function withdraw(
   step: Step,
-  which: (request: ReplacementRequest | Replacement) => boolean,
+  which: (request: ReplacementRequest) => boolean,
   reason: string,
 ): void {
   const { replacementsWaiting } = step.state;

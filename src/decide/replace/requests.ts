@@ -14,7 +14,7 @@ type RestartEvent = Request & { readonly type: 'restart' };
 export function request(step: Step, event: Request): void {
   const { requester, type } = event;
   const slot = 'slot' in event ? event.slot : undefined;
-  const refusal = refusalOf(step.state, event);
+  const refusal = refusalOf(step.state, event, slot);
   if (refusal !== undefined) return step.do({ type: 'answer', requester, answer: refusal });
   const { pendingRequests } = step.state;
   step.set({ pendingRequests: [...pendingRequests, { for: type, slot, requester }] });
@@ -22,8 +22,7 @@ export function request(step: Step, event: Request): void {
   else if (event.type === 'scale') return scale(step, event);
   else restart(step, event);
   // If the requester is already draining for its request, the request must not wait for that exit.
-  if (requester.by === 'worker')
-    noLongerAwait(step, { id: requester.worker, slot: requester.slot });
+  if (requester.by === 'worker') noLongerAwait(step, requester.slot, requester.worker);
 }
 
 /** Called after each event: answers the restarts that have ended or whose slot is gone. */
@@ -52,8 +51,7 @@ function restart(step: Step, { slot, reason }: RestartEvent): void {
   requestReplacement(step, { slot, release, cause: 'restart', detail: reason });
 }
 
-function refusalOf(state: ClusterState, event: Request): Answer | undefined {
-  const slot = 'slot' in event ? event.slot : undefined;
+function refusalOf(state: ClusterState, event: Request, slot?: number): Answer | undefined {
   if (state.shutdown !== undefined) return shuttingDown(state, event.type, slot);
   if (event.type === 'scale' && event.error !== undefined) {
     return { type: 'scale-refused', error: event.error };

@@ -113,7 +113,7 @@ export function exitDrained(step: Step, worker: DrainingWorker, event: Exited): 
   } else if (!emitStopped(step, worker, event.exit)) {
     noteBadEnd(step);
   }
-  noLongerAwait(step, worker);
+  noLongerAwait(step, worker.slot, worker.id);
 }
 
 /** A worker has failed. Its slot gets a new worker, or the cluster gives up. */
@@ -127,7 +127,10 @@ export function recover(
   if (step.state.shutdown !== undefined) return;
   // A slot that loses its candidate still has its own worker, so it needs no restart.
   if (loseCandidate(step, worker, detail) || !isWanted(step.state, worker.slot)) return;
-  noteFailure(step, worker, cause, started);
+  const readyAt = worker.state === 'starting' ? undefined : worker.readyAt;
+  const livedMs = readyAt === undefined ? undefined : step.now - readyAt;
+  const failures = recordFailure(step.slotOf(worker).failures, { cause, livedMs, started });
+  step.setSlot(worker.slot, { failures });
   countRestart(step, worker.slot, cause);
   releaseFailed(step, worker, cause, detail);
   const reason = reasonToGiveUp(step.state);
@@ -137,13 +140,6 @@ export function recover(
   }
   // If the slot has a candidate, the candidate replaces the failed worker.
   if (candidateOf(step.slotOf(worker)) === undefined) scheduleRestart(step, worker.slot);
-}
-
-function noteFailure(step: Step, worker: Worker, cause: FailureCause, started: boolean): void {
-  const readyAt = worker.state === 'starting' ? undefined : worker.readyAt;
-  const livedMs = readyAt === undefined ? undefined : step.now - readyAt;
-  const failures = recordFailure(step.slotOf(worker).failures, { cause, livedMs, started });
-  step.setSlot(worker.slot, { failures });
 }
 
 /**
@@ -183,10 +179,8 @@ function remove(
   step.remove(worker);
   const { abortedRequests } = step.slotOf(worker);
   const aborted = worker.state === 'draining' ? (worker.drain?.abortedRequests ?? 0) : 0;
-  step.setSlot(worker.slot, {
-    lastExit: { cause, ...ended, at },
-    abortedRequests: abortedRequests + aborted,
-  });
+  const lastExit = { cause, ...ended, at };
+  step.setSlot(worker.slot, { lastExit, abortedRequests: abortedRequests + aborted });
   step.do({ type: 'gone', worker: worker.id });
 }
 

@@ -146,6 +146,21 @@ describe('a reload of more than four workers', () => {
   });
 });
 
+it('a worker that joins a reload under way is replaced last, and told before it drains', () => {
+  const cluster = start(3);
+  cluster.reload();
+  vi.advanceTimersByTime(1_000);
+  const asker = cluster.current(1);
+  asker.say({ type: 'reload-request', id: 7 });
+  cluster.replaceSlots(2);
+  expect(cluster.forks.at(-1)).toMatchObject({ slot: 1, generation: 1 });
+  cluster.reachCheck(1).answerCheck(true);
+  expect(asker.inbox.filter((type) => type === 'answer' || type === 'drain')).toEqual([
+    'answer',
+    'drain',
+  ]);
+});
+
 /** A worker of a slot is killed from outside, and the next one of its release does not come up. */
 function failToComeUp(cluster: FakeCluster, slot: number): void {
   cluster.current(slot).exit({ signal: 'SIGKILL', code: null });
