@@ -58,7 +58,7 @@ export function tellSystemd(
   if (watchdogMs === undefined) return;
   const answer = (): void => {
     if (isWell()) notify('WATCHDOG=1');
-    else warn("systemd's watchdog is not notified: the primary no longer supervises its workers");
+    else warn("the primary no longer supervises its workers, so systemd's watchdog gets no ping");
   };
   // Checks after all due timers: they run late if the process was suspended.
   setInterval(() => setImmediate(answer), watchdogMs).unref();

@@ -3,10 +3,10 @@ import type { ClusterState, ReadyWorker, Worker, WorkerId } from './cluster-stat
 import type { Step } from './step.js';
 
 /**
- * The leader is the worker that has been ready longest, not counting workers that drain. It runs the
+ * The leader is the worker that has been ready longest, not counting draining workers. It runs the
  * jobs that only one worker at a time may run. To run them, it needs a lease:
  *
- * 1. A lease ends at a time of the machine's monotonic clock, which primary and workers read. The
+ * 1. A lease ends at a time on the machine's monotonic clock, which primary and workers read. The
  *    time is set when the lease is sent, so reading the message late cannot prolong the lease.
  * 2. The leader reads that clock right before it runs a job. Even if it was blocked or stopped, it
  *    starts no job after the lease has ended.

@@ -153,7 +153,7 @@ const NEVER_STARTED: WorkerProcess = {
   kill: () => {},
 };
 
-/** Maximum length of a line from a worker. Longer lines are dropped. A watchdog's report has only a few kilobytes. */
+/** Maximum length of a line from a worker. Longer lines are dropped. A watchdog's report is only a few kilobytes. */
 const MAX_LINE_LENGTH = 256 * 1024;
 
 /**

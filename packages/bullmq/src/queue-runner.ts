@@ -145,7 +145,7 @@ export class QueueRunner implements RemoteRunner {
       await this.queues.get(queue)!.add(task, data, options);
     } catch (error) {
       // Redis is full, hangs or is a replica, or BullMQ rejects the options.
-      if (this.up) extension()?.warn(`a job of ${task} was not added: ${(error as Error).message}`);
+      if (this.up) extension()?.warn(`job for ${task} was not queued: ${(error as Error).message}`);
       throw new TaskRejectedException(task, 'queue-unavailable');
     }
   }

@@ -26,7 +26,7 @@ export class Announcer {
   #isStarting = true;
   #gaveUp = false;
   #listening: ClusterEventMap['listening'] | undefined;
-  /** The timer of {@link LATE_MS}. */
+  /** Fires after {@link LATE_MS}. */
   #late: NodeJS.Timeout | undefined;
   /** How long the first ready worker of each slot took to start, in ms. */
   readonly #bootMs = new Map<number, number>();

@@ -33,7 +33,7 @@ export interface LogOptions {
   /**
    * Lowest level that is written. `'debug'` adds a line for each event, and every worker's lines
    * during startup. Two lines are always written, even with `'silent'`: why the cluster gives up,
-   * and the first error of `write`. Listeners get every event. Default `'info'`. Environment:
+   * and the first `write` error. Listeners get every event. Default `'info'`. Environment:
    * `CLUSTER_LOG_LEVEL`.
    */
   level?: 'debug' | LogLevel | 'silent' | undefined;

@@ -68,7 +68,7 @@ export interface WorkerMetrics {
 export interface CollectedMetrics {
   readonly snapshot: ClusterSnapshot;
   readonly workers: readonly WorkerMetrics[];
-  /** For each slot, the summed counts of its ended workers. */
+  /** For each slot, the summed counters of its exited workers. */
   readonly retired: readonly string[];
   /** Age of the snapshot in ms. Set only if the primary did not answer and the workers' metrics are missing. */
   readonly snapshotAgeMs?: number | undefined;

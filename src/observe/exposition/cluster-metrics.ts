@@ -37,7 +37,7 @@ const STATES: readonly WorkerState[] = ['starting', 'ready', 'draining', 'exited
 
 const UPTIME = 'Time since the process was started';
 
-/** The rows made from {@link STATS} are a worker's own measurements. */
+/** Metrics of the cluster. The measurements that a worker takes of itself are rows of {@link STATS}. */
 const ROWS: readonly Row[] = [
   [
     'workers',

@@ -78,7 +78,7 @@ export class EventLoopHealthIndicator {
    * Down if the delay exceeds the limit, and degraded above 80 % of the limit. Without a
    * limit, it is always up, because a blocked event loop cannot run the check.
    *
-   * @param maxDelayMs limit on the 99th percentile of the last heartbeat interval. Default: none.
+   * @param maxDelayMs limit on the p99 delay over the last heartbeat interval. Default: none.
    */
   check<const Key extends string = 'eventLoop'>(
     key = 'eventLoop' as Key,

@@ -232,7 +232,7 @@ export class ThreadPool implements Runner {
     const { name, timeoutMs } = call.task;
     this.calls.begin(call);
     call.timer = setTimeout(() => {
-      // If the event loop was blocked, the result may already have arrived. setImmediate() reads it first.
+      // If the event loop was blocked, the result may have arrived. setImmediate() lets it be read first.
       setImmediate(() => call.end('timeout', new TaskTimeoutException(name, timeoutMs)));
     }, timeoutMs);
   }

@@ -188,7 +188,7 @@ class TcpConnection {
   }
 }
 
-/** Whether a microservice already listens or is subscribed. A second subscription gets messages twice. */
+/** Whether a microservice is already listening or subscribed. Subscribing again duplicates messages. */
 export function isConsuming(microservice: unknown): boolean {
   try {
     const client = transportOf(microservice)?.unwrap?.();

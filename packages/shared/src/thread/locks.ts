@@ -91,7 +91,7 @@ export class Locks<R extends LockRequest = LockRequest> {
 
   /** Releases a lock on behalf of its holders. */
   revoke(name: string): void {
-    const holders = [...(this.#locks.get(name)?.holders ?? [])]; // a copy, without holders that get the lock meanwhile
+    const holders = [...(this.#locks.get(name)?.holders ?? [])]; // a copy, because freeing a lock adds holders
     holders.forEach((grant) => this.#free(grant));
   }
 

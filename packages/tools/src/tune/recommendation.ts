@@ -65,7 +65,7 @@ function noLongerHelps(measured: readonly Measurement[]): boolean {
 /**
  * Recommends the smallest number of workers whose throughput is within the margin of the best.
  *
- * @returns `undefined` if requests failed with every number of workers.
+ * @returns `undefined` if requests failed at every worker count.
  */
 export function recommend(measured: readonly Measurement[]): Recommendation | undefined {
   const clean = measured.filter(({ failed }) => failed === 0);

@@ -45,7 +45,7 @@ export async function tune(
   const recommendation = recommend(measurements());
   if (recommendation === undefined) {
     throw new ToolError(
-      `requests failed with every number of workers; set --connections below ${plan.load.connections}, or read the app's log`,
+      `requests failed at every worker count; set --connections below ${plan.load.connections}, or read the app's log`,
     );
   }
   const { notes, reason, workers } = recommendation;
