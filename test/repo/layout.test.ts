@@ -41,10 +41,10 @@ const CORE = [
 ];
 const MOST_LINES = {
   core: 17_862,
-  decide: 2_826,
+  decide: 2_825,
   observe: 1_569,
   offload: 2_042,
-  all: 19_502,
+  all: 19_501,
 };
 
 /** Files of the whole source, at most. This limit only falls. */

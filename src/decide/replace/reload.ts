@@ -30,8 +30,8 @@ const MAX_ENDINGS = 32;
  * reload get the result of that reload.
  *
  * 1. `reload` begins the reload, and looks for the program. `programFound` takes the result.
- * 2. `settleReload` replaces the slots, as described in replacement.ts. When no slot
- *    is left, the reload ends, and its release is observed.
+ * 2. `settleReload` replaces the slots, as described in replacement.ts. When no slot is left, the
+ *    reload ends, and its release is observed.
  * 3. If the new release fails (see `countsAgainst`), the reload is aborted. `goBack` looks for the files of
  *    the release before, `bringBack` makes that release current, and `settleReload` replaces the
  *    slots in the same way.
@@ -68,7 +68,6 @@ export function settleReload(step: Step): void {
   const failure = failureOf(step, release);
   if (failure !== undefined) {
     if (outcome === 'completed') return goBack(step, { ...underWay, reason: failure });
-    withdraw(step, ({ cause }) => cause === 'reload', 'the rollback failed');
     return end(step, 'aborted', `${reason}; not every worker could be rolled back: ${failure}`);
   }
   const isOwn = ({ cause }: ReplacementRequest): boolean => cause === 'reload';

@@ -23,7 +23,7 @@ const CHECK_TIMEOUT_MS = 2_000;
 /**
  * Asks for a replacement. The new worker starts while the old worker still serves. The old worker
  * drains once the new worker is ready and, in a reload, has passed its checks. If the new worker
- * fails, the old worker stays. Only in a reload, several replacements overlap.
+ * fails, the old worker stays. Replacements overlap only in a reload.
  */
 export function requestReplacement(step: Step, request: ReplacementRequest): void {
   step.set({ replacementsWaiting: [...step.state.replacementsWaiting, request] });

@@ -35,9 +35,9 @@ function ofClass(type: new () => unknown): Member {
   return member(new type(), type, type);
 }
 
-/** The findings of a check for four workers, one line each. */
+/** The findings of a check for eight workers, one line each. */
 function look(check: Check, app: Partial<AppView>, maxConnections?: number): string[] {
-  const found = findingsOf([check], { ...NOTHING, ...app }, { workers: 4, maxConnections });
+  const found = findingsOf([check], { ...NOTHING, ...app }, { workers: 8, maxConnections });
   return found.map(({ where, problem }) => `${where}: ${problem}`);
 }
 
@@ -116,13 +116,14 @@ describe('a pool of database connections', () => {
     expect(reads(1)).toEqual(
       size === undefined ? [] : [expect.stringContaining(`connections with pools of ${size}; `)],
     );
-    // Four workers, and one more during a reload.
-    if (size !== undefined) expect([reads(size * 5), reads(size * 5 - 1).length]).toEqual([[], 1]);
+    // Eight workers, and two more during a reload.
+    if (size !== undefined)
+      expect([reads(size * 10), reads(size * 10 - 1).length]).toEqual([[], 1]);
   });
 
   it.each([
-    ['PostgreSQL', 'pg', 20, 21],
-    ['MySQL', 'mysql2', 30, 31],
+    ['PostgreSQL', 'pg', 10, 11],
+    ['MySQL', 'mysql2', 15, 16],
   ])('is compared with the default of %s', (name, client, fits, exceeds) => {
     const find = (max: number) => look(databasePool, { providers: [member(knex(client, max))] });
 
@@ -226,8 +227,8 @@ it('@CpuBound() methods are found in an app without ClusterModule', () => {
   expect(look(cpuBoundInline, { providers: [...providers, ofClass(Offload)] })).toEqual([]);
 });
 
-it('memory is enough for the workers, one more during a reload, and the primary', () => {
-  const needed = 5 * 100e6 + 64 * 1_024 * 1_024;
+it('memory is enough for the workers, two more during a reload, and the primary', () => {
+  const needed = 10 * 100e6 + 64 * 1_024 * 1_024;
   const given = (bytes: number) =>
     look(
       memory(() => 100e6, bytes),
@@ -236,7 +237,7 @@ it('memory is enough for the workers, one more during a reload, and the primary'
 
   expect(given(needed)).toEqual([]);
   expect(given(needed - 1)).toEqual([
-    'this machine or its control group: a worker uses 100 MB before its first request; 4 workers (plus 1 during a reload) and the primary need 567 MB, but only 567 MB is available',
+    'this machine or its control group: a worker uses 100 MB before its first request; 8 workers (plus 2 during a reload) and the primary need 1067 MB, but only 1067 MB is available',
   ]);
 });
 
